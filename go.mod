@@ -1,0 +1,3 @@
+module github.com/loadstone-perf/loadstone
+
+go 1.26
