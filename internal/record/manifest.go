@@ -1,0 +1,282 @@
+// Package record is the waist of Loadstone: what a trial leaves behind. To the
+// left of it things run and write records; to the right of it records are
+// only read. Formats are described in docs/formats and stay readable for ever.
+//
+// A result directory holds study.yaml (as given), study.json (Study) and
+// trials/NNN-…/, one a trial: manifest.json (Trial), host.csv, driver.csv,
+// and instance-1/… with series.csv, histograms.hlog and counters. Every file is
+// written whole, or is a log of lines of which each complete one is valid. A
+// trial counts as finished only when its manifest says so, and the manifest is
+// written last.
+package record
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Format is the version of the formats that this package writes.
+const Format = 1
+
+// Study describes a result directory: study.json.
+type Study struct {
+	Format    int       `json:"format"`
+	Loadstone string    `json:"loadstone"` // version of the program
+	Name      string    `json:"name"`
+	Question  string    `json:"question,omitempty"`
+	File      string    `json:"file"` // base name of the study file
+	Seed      uint64    `json:"seed"`
+	Created   time.Time `json:"created"`
+	Simulated bool      `json:"simulated"`
+	Machine   Machine   `json:"machine"`
+	Plan      []Planned `json:"plan"`
+	Limits    Limits    `json:"limits"`
+}
+
+// Planned is one trial of the plan, in the order of running.
+type Planned struct {
+	Trial   int      `json:"trial"` // from 1
+	Block   int      `json:"block"` // from 1: each block holds every cell once
+	Cell    int      `json:"cell"`  // from 1: one configuration
+	Factors []Factor `json:"factors"`
+	Seed    uint64   `json:"seed"`
+	Dir     string   `json:"dir"` // below trials/
+}
+
+// Factor is a knob that the study varies, with its value in a trial.
+type Factor struct {
+	Knob  string `json:"knob"` // path in the study file: "users", "instance.cpus"
+	Value string `json:"value"`
+}
+
+// Limits are what the study allows before a load counts as too much.
+type Limits struct {
+	ErrorsPct float64 `json:"errors_pct"` // of all transactions
+}
+
+// Machine describes where a study ran.
+type Machine struct {
+	Host       string   `json:"host"`
+	OS         string   `json:"os"`
+	Kernel     string   `json:"kernel"`
+	Arch       string   `json:"arch"`
+	CPUModel   string   `json:"cpu_model"`
+	Sockets    int      `json:"sockets"`
+	Cores      int      `json:"cores"`
+	Threads    int      `json:"threads"`
+	MHz        float64  `json:"mhz,omitempty"`
+	NUMANodes  int      `json:"numa_nodes"`
+	Caches     []string `json:"caches,omitempty"`
+	MemBytes   int64    `json:"mem_bytes"`
+	SwapBytes  int64    `json:"swap_bytes"`
+	Hypervisor string   `json:"hypervisor,omitempty"` // "" on bare metal
+	Governor   string   `json:"governor,omitempty"`
+	Disk       Disk     `json:"disk"` // that holds the instances
+	HugePages  string   `json:"huge_pages,omitempty"`
+	Cgroup     string   `json:"cgroup"` // "v1", "v2" or "none"
+	ClockRes   string   `json:"clock_source,omitempty"`
+}
+
+// Disk describes the device and file system that hold the instances.
+type Disk struct {
+	Path       string  `json:"path"`
+	FileSystem string  `json:"file_system"`
+	Device     string  `json:"device"`
+	SizeBytes  int64   `json:"size_bytes"`
+	FreeBytes  int64   `json:"free_bytes"`
+	Rotational bool    `json:"rotational"`
+	FsyncUs    float64 `json:"fsync_us,omitempty"` // median of small synced appends, measured before the study
+}
+
+// Status is where a trial stands.
+type Status string
+
+// The statuses of a trial. One that is Running while no process works on it
+// was cut short.
+const (
+	Running  Status = "running"
+	Finished Status = "finished"
+	Failed   Status = "failed"  // Reason says why
+	Aborted  Status = "aborted" // by the user
+)
+
+// Trial is a trial's manifest.json.
+type Trial struct {
+	Format    int    `json:"format"`
+	Loadstone string `json:"loadstone"`
+	Planned
+	Status    Status     `json:"status"`
+	Reason    string     `json:"reason,omitempty"`
+	Simulated bool       `json:"simulated"`
+	Started   time.Time  `json:"started"`
+	Ended     time.Time  `json:"ended,omitzero"`
+	Epoch     time.Time  `json:"epoch,omitzero"` // zero of all times below and in the series
+	Phases    Phases     `json:"phases"`
+	Workload  Workload   `json:"workload"`
+	Engine    Engine     `json:"engine"`
+	Provider  string     `json:"provider"`
+	Load      Load       `json:"load"`
+	Instances []Instance `json:"instances"`
+	Warnings  []string   `json:"warnings,omitempty"`
+	// StageSeconds is the wall time of each stage: provision, restore, start,
+	// drive, check, release.
+	StageSeconds map[string]float64 `json:"stage_seconds,omitempty"`
+}
+
+// Phases are seconds since the epoch.
+type Phases struct {
+	RampEnd    float64 `json:"ramp_end_s"`
+	WarmupEnd  float64 `json:"warmup_end_s"`  // as the study asked; the analysis may cut later
+	MeasureEnd float64 `json:"measure_end_s"` // the driver stopped starting work
+}
+
+// Workload describes what was run.
+type Workload struct {
+	Name    string            `json:"name"`
+	Version int               `json:"version"`
+	DataKey string            `json:"data_key"`
+	Params  map[string]string `json:"params"`
+	Unit    string            `json:"unit,omitempty"`
+	Metric  Metric            `json:"metric"`
+	Types   []TxType          `json:"types"`
+}
+
+// Metric is the headline figure: see workload.Metric.
+type Metric struct {
+	Name          string  `json:"name"`
+	Short         string  `json:"short"`
+	Series        string  `json:"series"`
+	PerSeconds    float64 `json:"per_s"`
+	WithRollbacks bool    `json:"with_rollbacks"`
+}
+
+// TxType is a type of transaction.
+type TxType struct {
+	Name           string  `json:"name"`
+	About          string  `json:"about,omitempty"`
+	Share          float64 `json:"share_pct,omitempty"`
+	ShareTolerance float64 `json:"share_tolerance_points,omitempty"`
+	LimitSeconds   float64 `json:"limit_s,omitempty"`
+	Percentile     float64 `json:"percentile,omitempty"`
+}
+
+// Engine describes the server program.
+type Engine struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Origin  string `json:"origin"`
+}
+
+// Load is what the driver was asked to do.
+type Load struct {
+	Users       int     `json:"users,omitempty"`
+	RatePerS    float64 `json:"rate_per_s,omitempty"` // open loop
+	Arrivals    string  `json:"arrivals,omitempty"`   // "constant", "poisson"
+	Connections int     `json:"connections,omitempty"`
+	RampSeconds float64 `json:"ramp_s"`
+	WarmupS     float64 `json:"warmup_s"`
+	MeasureS    float64 `json:"measure_s"`
+}
+
+// Instance is one database of a trial.
+type Instance struct {
+	Name    string `json:"name"` // "instance-1"; also its directory
+	Shape   []Knob `json:"shape"`
+	Setting []Knob `json:"settings"`
+	// Confined says that the instance had a cgroup of its own.
+	Confined bool        `json:"confined"`
+	Restore  Restore     `json:"restore"`
+	Golden   Golden      `json:"golden"`
+	Checks   []Check     `json:"checks"`
+	Totals   []Totals    `json:"totals"`
+	Opened   float64     `json:"connect_s"` // time to open all connections
+	Errors   []ErrorSeen `json:"errors,omitempty"`
+}
+
+// Knob is a setting, intended and read back.
+type Knob struct {
+	Name      string `json:"name"`
+	Intended  string `json:"intended,omitempty"`
+	Effective string `json:"effective"`
+	Default   string `json:"default,omitempty"`
+	Why       string `json:"why,omitempty"`
+	Matches   bool   `json:"matches"`
+}
+
+// Restore tells how the initial state came back.
+type Restore struct {
+	Way      string  `json:"way"`
+	Seconds  float64 `json:"s"`
+	VerifyS  float64 `json:"verify_s"`
+	Digest   string  `json:"digest"`
+	Verified string  `json:"verified"`
+	Bytes    int64   `json:"bytes"`
+}
+
+// Golden describes the golden state behind a restore.
+type Golden struct {
+	Key          string             `json:"key"`
+	Created      time.Time          `json:"created"`
+	Rows         int64              `json:"rows"`
+	Bytes        int64              `json:"bytes"`
+	Fingerprint  string             `json:"fingerprint"`
+	StageSeconds map[string]float64 `json:"stage_seconds"`
+}
+
+// Check is a condition tested after the run.
+type Check struct {
+	Name   string `json:"name"`
+	Clause string `json:"clause,omitempty"`
+	About  string `json:"about"`
+	Found  int64  `json:"found"`
+	Least  int64  `json:"least"`
+	Most   int64  `json:"most"`
+	Passed bool   `json:"passed"`
+}
+
+// Totals count one transaction type over the whole run.
+type Totals struct {
+	Type       string           `json:"type"`
+	Committed  int64            `json:"committed"`
+	RolledBack int64            `json:"rolled_back"`
+	Retries    int64            `json:"retries"`
+	Errors     map[string]int64 `json:"errors,omitempty"` // by class
+}
+
+// ErrorSeen is a sample of the errors of one class: the first of its text.
+type ErrorSeen struct {
+	Type  string  `json:"type"`
+	Class string  `json:"class"`
+	Text  string  `json:"text"`
+	At    float64 `json:"at_s"`
+	Count int64   `json:"count"`
+}
+
+// Interval is what a driver saw between two times since the epoch. Work
+// counts where it ended.
+type Interval struct {
+	Start, End time.Duration
+	Types      []Series // in the order of Workload.Types, the unit's last
+	// InFlight is the number of units under way at End, and Backlog how many
+	// arrivals wait for a user to serve them (open loop).
+	InFlight, Backlog int64
+	// Late is how much later than intended units started; nil in closed loop
+	// without think time, where nothing is intended.
+	Late *hdrhistogram.Histogram
+}
+
+// Series counts one type in an Interval. Histograms are in microseconds, 1 µs
+// to 1 h, three significant digits; nil where nothing was recorded.
+type Series struct {
+	Committed, RolledBack int64
+	Retries               int64   // attempts beyond the first
+	Errors                []int64 // by workload.Class
+	// ResponseSum is the exact sum of response times of committed and
+	// rolled-back work, and ThinkSum that of the keying and think times after
+	// it, in microseconds: for Little's law.
+	ResponseSum, ThinkSum int64
+	Response              *hdrhistogram.Histogram // of committed work, from the intended start
+	Service               *hdrhistogram.Histogram // of committed work, from the actual start
+	Undone                *hdrhistogram.Histogram // response of rolled-back work
+}
