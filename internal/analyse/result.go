@@ -1,0 +1,244 @@
+// Package analyse turns the records of a study into results: estimates with
+// intervals, percentiles, the load curve and its knee, the limiting resource
+// with its evidence, and the verdict of the validity gate. It is pure: it
+// reads records and computes.
+//
+// The steps, one file each: read (records → trials), steady (the window),
+// estimate (repeats → cells), limit (counters → limiting resource), gate
+// (what makes a figure invalid), answer (the sentence on top).
+package analyse
+
+import "time"
+
+// Study is the result of a whole study: what reports show, and what
+// `report --format json` prints. Times are seconds unless the name says else.
+type Study struct {
+	Format    int       `json:"format"`
+	Loadstone string    `json:"loadstone"`
+	Name      string    `json:"name"`
+	Question  string    `json:"question,omitempty"`
+	Created   time.Time `json:"created"`
+	Simulated bool      `json:"simulated"`
+	// Valid says that the headline may be shown: every trial behind it passed
+	// the gate. Invalid lists the reasons otherwise.
+	Valid   bool     `json:"valid"`
+	Invalid []string `json:"invalid,omitempty"`
+	// Answer is the study's answer in one sentence; it begins with INVALID
+	// where Valid is false.
+	Answer   string   `json:"answer"`
+	Notes    []string `json:"notes,omitempty"` // what a careful reader should know
+	Metric   Metric   `json:"metric"`
+	Machine  []Fact   `json:"machine"`
+	System   []Fact   `json:"system"`  // engine, provider, instance, workload, golden state, restore
+	Factors  []string `json:"factors"` // knobs that vary, in the study's order
+	Cells    []Cell   `json:"cells"`   // in the order of the study file
+	Curve    *Curve   `json:"curve,omitempty"`
+	Peak     int      `json:"peak"` // index in Cells of the highest throughput, -1 where nothing was measured
+	Limit    Limit    `json:"limit"`
+	Trials   []Trial  `json:"trials"` // in the order of running, failed ones too
+	Settings []Knob   `json:"settings"`
+	Source   string   `json:"-"` // the study file's text
+}
+
+// Fact is one line of a description.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Metric is the headline figure's name.
+type Metric struct {
+	Name  string `json:"name"`  // "orders a minute"
+	Short string `json:"short"` // "OPM"
+}
+
+// Estimate is a figure with its interval between repeats.
+type Estimate struct {
+	Value float64 `json:"value"`
+	// Low and High bound the interval; both are NaN (null in JSON) where one
+	// repeat gives none.
+	Low    Number `json:"low"`
+	High   Number `json:"high"`
+	N      int    `json:"n"`      // repeats
+	Method string `json:"method"` // "Student's t, 95 %", "median, 96.9 %", "one repeat: no interval"
+}
+
+// Cell is one configuration with all its repeats.
+type Cell struct {
+	Factors    []Factor   `json:"factors"`
+	Label      string     `json:"label"`  // "users = 4"
+	Trials     []int      `json:"trials"` // indices in Study.Trials that finished and count
+	Throughput Estimate   `json:"throughput"`
+	Types      []Latency  `json:"types"` // by transaction type, the unit last
+	CPUPct     Estimate   `json:"instance_cpu_pct"`
+	Limit      Limit      `json:"limit"`
+	Usage      []Resource `json:"usage"`
+}
+
+// Factor is a knob with its value; Num is its number where it is one, else NaN.
+type Factor struct {
+	Knob  string `json:"knob"`
+	Value string `json:"value"`
+	Num   Number `json:"num"`
+}
+
+// Latency is the response time of one transaction type, from histograms
+// merged over the windows of all repeats; never averaged.
+type Latency struct {
+	Type      string  `json:"type"`
+	About     string  `json:"about,omitempty"`
+	Count     int64   `json:"count"`
+	PerSecond float64 `json:"per_s"`
+	// MeanMs to MaxMs are response times, P50Low… 95 % intervals by bootstrap
+	// over repeats (NaN with fewer than three).
+	MeanMs float64     `json:"mean_ms"`
+	P      []Quantile  `json:"percentiles"`
+	MaxMs  float64     `json:"max_ms"`
+	Curve  [][2]Number `json:"-"` // percentile spectrum for the figure: (percentile, ms)
+	// ServiceP99Ms is the 99th percentile of service time.
+	ServiceP99Ms float64 `json:"service_p99_ms"`
+	RolledBack   int64   `json:"rolled_back"`
+	Retries      int64   `json:"retries"`
+	Errors       int64   `json:"errors"`
+	LimitMs      float64 `json:"limit_ms,omitempty"`
+	LimitP       float64 `json:"limit_percentile,omitempty"`
+}
+
+// Quantile is a percentile with its interval.
+type Quantile struct {
+	Percentile float64 `json:"percentile"` // 50, 90, 95, 99, 99.9
+	Ms         float64 `json:"ms"`
+	LowMs      Number  `json:"low_ms"`
+	HighMs     Number  `json:"high_ms"`
+}
+
+// Curve is throughput over one numeric factor (load) with the others fixed.
+type Curve struct {
+	Knob string `json:"knob"`
+	// Lines hold a line for each combination of the other factors.
+	Lines []Line `json:"lines"`
+}
+
+// Line is one line of a Curve.
+type Line struct {
+	Label  string  `json:"label"`
+	Cells  []int   `json:"cells"` // by rising load
+	Model  *USL    `json:"model,omitempty"`
+	Knee   *Number `json:"knee,omitempty"` // load at saturation
+	Saturn string  `json:"saturation"`     // where it saturates, in words
+}
+
+// USL is a fitted Universal Scalability Law, X(N) = λN / (1 + σ(N−1) + κN(N−1)).
+type USL struct {
+	Lambda  float64 `json:"lambda"`
+	Sigma   float64 `json:"sigma"`
+	Kappa   float64 `json:"kappa"`
+	PeakN   Number  `json:"peak_n"`
+	R2      float64 `json:"r2"`
+	Warning string  `json:"warning,omitempty"` // fewer than six loads, …
+}
+
+// Resource is how much of one resource was used.
+type Resource struct {
+	Name  string  `json:"name"`  // "instance CPU"
+	Value float64 `json:"value"` // mean over the windows
+	Unit  string  `json:"unit"`  // "%"
+	// Load is Value as a part of what there is, 0 to 1; NaN where the most
+	// is not known.
+	Load Number `json:"load"`
+}
+
+// Limit is the resource that bounds the throughput, and why we say so.
+type Limit struct {
+	Resource string   `json:"resource"` // "CPU", "disk", "locks", "driver", "load offered", "not found"
+	Summary  string   `json:"summary"`  // one sentence
+	Evidence []string `json:"evidence"` // figures that speak for it, and against others
+}
+
+// Trial is one run.
+type Trial struct {
+	Number    int       `json:"trial"`
+	Block     int       `json:"block"`
+	Cell      int       `json:"cell"` // index in Study.Cells
+	Label     string    `json:"label"`
+	Dir       string    `json:"dir"`
+	Status    string    `json:"status"`
+	Reason    string    `json:"reason,omitempty"`
+	Started   time.Time `json:"started"`
+	Simulated bool      `json:"simulated"`
+	Counts    bool      `json:"counts"` // takes part in its cell's estimates
+	Gates     []Gate    `json:"gates"`
+	Warnings  []string  `json:"warnings,omitempty"`
+	Window    Window    `json:"window"`
+	// Throughput in the metric's unit over the window.
+	Throughput    float64    `json:"throughput"`
+	Types         []Latency  `json:"types"`
+	Checks        []Check    `json:"checks"`
+	Timeline      Timeline   `json:"-"`
+	Waits         []Wait     `json:"waits"`
+	Usage         []Resource `json:"usage"`
+	RestoreWay    string     `json:"restore_way"`
+	RestoreS      float64    `json:"restore_s"`
+	DriverCPUUs   float64    `json:"driver_cpu_us_per_unit"`
+	LatenessP99Us Number     `json:"lateness_p99_us"`
+	Settings      []Knob     `json:"settings"`
+	Shape         []Knob     `json:"shape"`
+	Confined      bool       `json:"confined"`
+}
+
+// Window is the part of a trial that counts, in seconds since its epoch.
+type Window struct {
+	Start  float64 `json:"start_s"`
+	End    float64 `json:"end_s"`
+	Steady bool    `json:"steady"`
+	Why    string  `json:"why"` // how it was chosen, or why there is no steady state
+}
+
+// Gate is one condition that a trial must meet to be believed.
+type Gate struct {
+	Name   string `json:"name"`
+	Passed bool   `json:"passed"`
+	Found  string `json:"found"`
+	Want   string `json:"want"`
+}
+
+// Check is a condition on the database.
+type Check struct {
+	Name   string `json:"name"`
+	About  string `json:"about"`
+	Found  string `json:"found"`
+	Want   string `json:"want"`
+	Passed bool   `json:"passed"`
+}
+
+// Wait is a state in which the database's sessions were seen.
+type Wait struct {
+	State string  `json:"state"` // "CPU", "LWLock:WALWrite"
+	Mean  float64 `json:"mean_sessions"`
+	Pct   float64 `json:"pct"` // of all active sessions seen
+}
+
+// Knob is a setting, intended and read back.
+type Knob struct {
+	Name      string `json:"name"`
+	Intended  string `json:"intended,omitempty"`
+	Effective string `json:"effective"`
+	Default   string `json:"default,omitempty"`
+	Why       string `json:"why,omitempty"`
+	Matches   bool   `json:"matches"`
+}
+
+// Timeline is what a trial did second by second: for figures and CSV.
+type Timeline struct {
+	Seconds []float64 // end of each second since the epoch
+	Tracks  []Track
+}
+
+// Track is one quantity over a Timeline.
+type Track struct {
+	Group string // figure that shows it: "throughput", "response", "cpu", "disk", "database", "waits", "network", "memory"
+	Name  string // "user", "p95 order"
+	Unit  string // "%", "ms", "OPM", "MiB/s"
+	// Values are as many as Seconds; NaN where absent.
+	Values []float64
+}
