@@ -279,4 +279,7 @@ type Series struct {
 	Response              *hdrhistogram.Histogram // of committed work, from the intended start
 	Service               *hdrhistogram.Histogram // of committed work, from the actual start
 	Undone                *hdrhistogram.Histogram // response of rolled-back work
+	// P50, P95, P99 and Max are of Response, in microseconds: filled in where
+	// an Interval is read back, whose histograms are nil.
+	P50, P95, P99, Max int64
 }
