@@ -54,7 +54,7 @@ type Metric struct {
 
 // Estimate is a figure with its interval between repeats.
 type Estimate struct {
-	Value float64 `json:"value"`
+	Value float64 `json:"value"` // 0 where N is 0
 	// Low and High bound the interval; both are NaN (null in JSON) where one
 	// repeat gives none.
 	Low    Number `json:"low"`
@@ -89,14 +89,15 @@ type Latency struct {
 	About     string  `json:"about,omitempty"`
 	Count     int64   `json:"count"`
 	PerSecond float64 `json:"per_s"`
-	// MeanMs to MaxMs are response times, P50Low… 95 % intervals by bootstrap
-	// over repeats (NaN with fewer than three).
-	MeanMs float64     `json:"mean_ms"`
+	// MeanMs to MaxMs are response times of committed work, absent where there
+	// is none; the intervals of P are 95 % by bootstrap over repeats (absent
+	// with fewer than three).
+	MeanMs Number      `json:"mean_ms"`
 	P      []Quantile  `json:"percentiles"`
-	MaxMs  float64     `json:"max_ms"`
+	MaxMs  Number      `json:"max_ms"`
 	Curve  [][2]Number `json:"-"` // percentile spectrum for the figure: (percentile, ms)
-	// ServiceP99Ms is the 99th percentile of service time.
-	ServiceP99Ms float64 `json:"service_p99_ms"`
+	// ServiceP99Ms is the 99th percentile of service time, absent as in Quantile.
+	ServiceP99Ms Number  `json:"service_p99_ms"`
 	RolledBack   int64   `json:"rolled_back"`
 	Retries      int64   `json:"retries"`
 	Errors       int64   `json:"errors"`
@@ -107,9 +108,10 @@ type Latency struct {
 // Quantile is a percentile with its interval.
 type Quantile struct {
 	Percentile float64 `json:"percentile"` // 50, 90, 95, 99, 99.9
-	Ms         float64 `json:"ms"`
-	LowMs      Number  `json:"low_ms"`
-	HighMs     Number  `json:"high_ms"`
+	// Ms is absent where fewer than ten samples lie beyond the percentile.
+	Ms     Number `json:"ms"`
+	LowMs  Number `json:"low_ms"`
+	HighMs Number `json:"high_ms"`
 }
 
 // Curve is throughput over one numeric factor (load) with the others fixed.
@@ -121,11 +123,13 @@ type Curve struct {
 
 // Line is one line of a Curve.
 type Line struct {
-	Label  string  `json:"label"`
-	Cells  []int   `json:"cells"` // by rising load
-	Model  *USL    `json:"model,omitempty"`
-	Knee   *Number `json:"knee,omitempty"` // load at saturation
-	Saturn string  `json:"saturation"`     // where it saturates, in words
+	Label string `json:"label"`
+	Cells []int  `json:"cells"` // by rising load
+	Model *USL   `json:"model,omitempty"`
+	// Knee is the least load whose throughput is within 5 % of the line's
+	// highest; nil where that is the greatest load measured, or the only one.
+	Knee       *Number `json:"knee,omitempty"`
+	Saturation string  `json:"saturation"` // where it saturates, in words
 }
 
 // USL is a fitted Universal Scalability Law, X(N) = λN / (1 + σ(N−1) + κN(N−1)).
@@ -136,6 +140,16 @@ type USL struct {
 	PeakN   Number  `json:"peak_n"`
 	R2      float64 `json:"r2"`
 	Warning string  `json:"warning,omitempty"` // fewer than six loads, …
+	// 95 % intervals by bootstrap; PeakN and its ends are absent where the
+	// law has no peak.
+	LambdaLow  Number `json:"lambda_low"`
+	LambdaHigh Number `json:"lambda_high"`
+	SigmaLow   Number `json:"sigma_low"`
+	SigmaHigh  Number `json:"sigma_high"`
+	KappaLow   Number `json:"kappa_low"`
+	KappaHigh  Number `json:"kappa_high"`
+	PeakNLow   Number `json:"peak_n_low"`
+	PeakNHigh  Number `json:"peak_n_high"`
 }
 
 // Resource is how much of one resource was used.
@@ -179,7 +193,7 @@ type Trial struct {
 	Usage         []Resource `json:"usage"`
 	RestoreWay    string     `json:"restore_way"`
 	RestoreS      float64    `json:"restore_s"`
-	DriverCPUUs   float64    `json:"driver_cpu_us_per_unit"`
+	DriverCPUUs   Number     `json:"driver_cpu_us_per_unit"` // per unit of the metric
 	LatenessP99Us Number     `json:"lateness_p99_us"`
 	Settings      []Knob     `json:"settings"`
 	Shape         []Knob     `json:"shape"`
@@ -188,10 +202,14 @@ type Trial struct {
 
 // Window is the part of a trial that counts, in seconds since its epoch.
 type Window struct {
-	Start  float64 `json:"start_s"`
-	End    float64 `json:"end_s"`
-	Steady bool    `json:"steady"`
-	Why    string  `json:"why"` // how it was chosen, or why there is no steady state
+	Start float64 `json:"start_s"`
+	End   float64 `json:"end_s"`
+	// Steady is false only where something speaks against a steady state.
+	// Tested says that the window was long enough to find such a thing: Steady
+	// without Tested means "too short to tell".
+	Steady bool   `json:"steady"`
+	Tested bool   `json:"tested"`
+	Why    string `json:"why"` // how it was chosen, or why there is no steady state
 }
 
 // Gate is one condition that a trial must meet to be believed.

@@ -34,17 +34,17 @@ func (d *Driver) Name() string { return "driver" }
 // Columns implements Source.
 func (d *Driver) Columns() []Column {
 	return []Column{
-		{"cpu_user_s", true, "CPU time of the driver in user mode"},
-		{"cpu_system_s", true, "CPU time of the driver in the kernel"},
-		{"mem_rss_bytes", false, "resident memory of the driver"},
-		{"mem_heap_bytes", false, "live and dead objects on the driver's heap"},
-		{"gc_cycles", true, "garbage collections"},
-		{"gc_pause_s", true, "time in which garbage collection stopped the driver"},
-		{"gc_cpu_s", true, "CPU time of garbage collection"},
-		{"goroutines", false, "goroutines"},
-		{"switches_voluntary", true, "times the driver gave up a CPU"},
-		{"switches_involuntary", true, "times a CPU was taken from the driver"},
-		{"cpus_allowed", false, "CPUs that the driver may run on at once"},
+		{Name: "cpu_user_s", Total: true, About: "CPU time of the driver in user mode"},
+		{Name: "cpu_system_s", Total: true, About: "CPU time of the driver in the kernel"},
+		{Name: "mem_rss_bytes", Total: false, About: "resident memory of the driver"},
+		{Name: "mem_heap_bytes", Total: false, About: "live and dead objects on the driver's heap"},
+		{Name: "gc_cycles", Total: true, About: "garbage collections"},
+		{Name: "gc_pause_s", Total: true, About: "time in which garbage collection stopped the driver"},
+		{Name: "gc_cpu_s", Total: true, About: "CPU time of garbage collection"},
+		{Name: "goroutines", Total: false, About: "goroutines"},
+		{Name: "switches_voluntary", Total: true, About: "times the driver gave up a CPU"},
+		{Name: "switches_involuntary", Total: true, About: "times a CPU was taken from the driver"},
+		{Name: "cpus_allowed", Total: false, About: "CPUs that the driver may run on at once"},
 	}
 }
 

@@ -86,20 +86,20 @@ func (h *Host) Disks() []string { return h.disks }
 func (h *Host) cpu() reader {
 	return reader{
 		columns: []Column{
-			{"cpu_user_s", true, "CPU time in user mode, all CPUs"},
-			{"cpu_nice_s", true, "CPU time in user mode at low priority"},
-			{"cpu_system_s", true, "CPU time in the kernel"},
-			{"cpu_idle_s", true, "idle CPU time"},
-			{"cpu_iowait_s", true, "idle CPU time while a disk was waited for"},
-			{"cpu_irq_s", true, "CPU time in interrupt handlers"},
-			{"cpu_softirq_s", true, "CPU time in soft interrupts"},
-			{"cpu_steal_s", true, "CPU time that the hypervisor gave to others"},
-			{"cpus", false, "CPUs online"},
-			{"run_queue", false, "tasks that run or could run"},
-			{"blocked", false, "tasks that wait for a disk"},
-			{"context_switches", true, "context switches"},
-			{"interrupts", true, "interrupts"},
-			{"forks", true, "processes made"},
+			{Name: "cpu_user_s", Total: true, About: "CPU time in user mode, all CPUs"},
+			{Name: "cpu_nice_s", Total: true, About: "CPU time in user mode at low priority"},
+			{Name: "cpu_system_s", Total: true, About: "CPU time in the kernel"},
+			{Name: "cpu_idle_s", Total: true, About: "idle CPU time"},
+			{Name: "cpu_iowait_s", Total: true, About: "idle CPU time while a disk was waited for"},
+			{Name: "cpu_irq_s", Total: true, About: "CPU time in interrupt handlers"},
+			{Name: "cpu_softirq_s", Total: true, About: "CPU time in soft interrupts"},
+			{Name: "cpu_steal_s", Total: true, About: "CPU time that the hypervisor gave to others"},
+			{Name: "cpus", Total: false, About: "CPUs online"},
+			{Name: "run_queue", Total: false, About: "tasks that run or could run"},
+			{Name: "blocked", Total: false, About: "tasks that wait for a disk"},
+			{Name: "context_switches", Total: true, About: "context switches"},
+			{Name: "interrupts", Total: true, About: "interrupts"},
+			{Name: "forks", Total: true, About: "processes made"},
 		},
 		read: func(out []float64) error {
 			s, err := h.proc.Stat()
@@ -120,13 +120,13 @@ func (h *Host) cpu() reader {
 func (h *Host) memory() reader {
 	return reader{
 		columns: []Column{
-			{"mem_total_bytes", false, "memory of the machine"},
-			{"mem_available_bytes", false, "memory that programs could still get"},
-			{"mem_cached_bytes", false, "page cache"},
-			{"mem_dirty_bytes", false, "page cache not yet written"},
-			{"mem_writeback_bytes", false, "page cache being written"},
-			{"huge_pages_free", false, "large pages that nobody uses"},
-			{"huge_pages_total", false, "large pages reserved"},
+			{Name: "mem_total_bytes", Total: false, About: "memory of the machine"},
+			{Name: "mem_available_bytes", Total: false, About: "memory that programs could still get"},
+			{Name: "mem_cached_bytes", Total: false, About: "page cache"},
+			{Name: "mem_dirty_bytes", Total: false, About: "page cache not yet written"},
+			{Name: "mem_writeback_bytes", Total: false, About: "page cache being written"},
+			{Name: "huge_pages_free", Total: false, About: "large pages that nobody uses"},
+			{Name: "huge_pages_total", Total: false, About: "large pages reserved"},
 		},
 		read: func(out []float64) error {
 			m, err := h.proc.Meminfo()
@@ -145,8 +145,8 @@ func (h *Host) memory() reader {
 func (h *Host) swap() reader {
 	return reader{
 		columns: []Column{
-			{"swap_in_pages", true, "pages read back from swap"},
-			{"swap_out_pages", true, "pages written to swap"},
+			{Name: "swap_in_pages", Total: true, About: "pages read back from swap"},
+			{Name: "swap_out_pages", Total: true, About: "pages written to swap"},
 		},
 		read: func(out []float64) error {
 			text, err := os.ReadFile("/proc/vmstat")
@@ -184,16 +184,16 @@ func (h *Host) diskReader() reader {
 		h.disks = append(h.disks, d.DeviceName)
 		p := "disk_" + d.DeviceName + "_"
 		r.columns = append(r.columns,
-			Column{p + "reads", true, "reads completed"},
-			Column{p + "writes", true, "writes completed"},
-			Column{p + "read_bytes", true, "bytes read"},
-			Column{p + "write_bytes", true, "bytes written"},
-			Column{p + "read_s", true, "time that reads took, added up"},
-			Column{p + "write_s", true, "time that writes took, added up"},
-			Column{p + "busy_s", true, "time with at least one request under way"},
-			Column{p + "queue_s", true, "time of all requests under way, added up"},
-			Column{p + "flushes", true, "cache flushes completed"},
-			Column{p + "flush_s", true, "time that flushes took, added up"},
+			Column{Name: p + "reads", Total: true, About: "reads completed"},
+			Column{Name: p + "writes", Total: true, About: "writes completed"},
+			Column{Name: p + "read_bytes", Total: true, About: "bytes read"},
+			Column{Name: p + "write_bytes", Total: true, About: "bytes written"},
+			Column{Name: p + "read_s", Total: true, About: "time that reads took, added up"},
+			Column{Name: p + "write_s", Total: true, About: "time that writes took, added up"},
+			Column{Name: p + "busy_s", Total: true, About: "time with at least one request under way"},
+			Column{Name: p + "queue_s", Total: true, About: "time of all requests under way, added up"},
+			Column{Name: p + "flushes", Total: true, About: "cache flushes completed"},
+			Column{Name: p + "flush_s", Total: true, About: "time that flushes took, added up"},
 		)
 	}
 	r.read = func(out []float64) error {
@@ -235,10 +235,10 @@ func (h *Host) netReader() reader {
 	for _, name := range h.nets {
 		p := "net_" + name + "_"
 		r.columns = append(r.columns,
-			Column{p + "rx_bytes", true, "bytes received"},
-			Column{p + "tx_bytes", true, "bytes sent"},
-			Column{p + "rx_packets", true, "packets received"},
-			Column{p + "tx_packets", true, "packets sent"},
+			Column{Name: p + "rx_bytes", Total: true, About: "bytes received"},
+			Column{Name: p + "tx_bytes", Total: true, About: "bytes sent"},
+			Column{Name: p + "rx_packets", Total: true, About: "packets received"},
+			Column{Name: p + "tx_packets", Total: true, About: "packets sent"},
 		)
 	}
 	r.read = func(out []float64) error {
@@ -258,9 +258,9 @@ func (h *Host) netReader() reader {
 
 // pressure reads the stall times of one resource (kernel 4.20 and later).
 func (h *Host) pressure(resource string) reader {
-	columns := []Column{{"pressure_" + resource + "_some_s", true, "time in which some task waited for " + resource}}
+	columns := []Column{{Name: "pressure_" + resource + "_some_s", Total: true, About: "time in which some task waited for " + resource}}
 	if resource != "cpu" {
-		columns = append(columns, Column{"pressure_" + resource + "_full_s", true, "time in which every task waited for " + resource})
+		columns = append(columns, Column{Name: "pressure_" + resource + "_full_s", Total: true, About: "time in which every task waited for " + resource})
 	}
 	return reader{columns, func(out []float64) error {
 		p, err := h.proc.PSIStatsForResource(resource)

@@ -6,19 +6,16 @@
 // NaN where only a reading failed; it is never zero.
 package observe
 
-import "context"
+import (
+	"context"
 
-// Column is one counter.
-type Column struct {
-	// Name in snake case with the unit last: cpu_user_s, read_bytes,
-	// mem_used_bytes, utilisation_s.
-	Name string
-	// Total says that the value only grows (a counter since boot or start);
-	// otherwise it is the state at the time of reading. Totals are recorded
-	// raw: rates are the analysis's business.
-	Total bool
-	About string
-}
+	"github.com/loadstone-perf/loadstone/internal/record"
+)
+
+// Column is one counter. Its name is in snake case with the unit last:
+// cpu_user_s, read_bytes, mem_used_bytes. Totals are recorded raw: rates are
+// the analysis's business.
+type Column = record.Column
 
 // Source is one thing that has counters.
 type Source interface {

@@ -158,11 +158,11 @@ func (s *states) Poll(_ context.Context, add func(string, int)) error {
 }
 
 type stateRows struct {
-	polls []int
-	seen  []map[string]int
+	polls []int64
+	seen  []map[string]int64
 }
 
-func (s *stateRows) Row(_ time.Duration, polls int, seen map[string]int) error {
+func (s *stateRows) Row(_ time.Duration, polls int64, seen map[string]int64) error {
 	s.polls, s.seen = append(s.polls, polls), append(s.seen, maps.Clone(seen))
 	return nil
 }

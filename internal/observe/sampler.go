@@ -19,7 +19,7 @@ type RowLog interface {
 // StateLog keeps what a StateSource saw in one interval: how often each state
 // was seen, summed over the polls.
 type StateLog interface {
-	Row(at time.Duration, polls int, seen map[string]int) error
+	Row(at time.Duration, polls int64, seen map[string]int64) error
 }
 
 // Sampler reads sources at fixed times after an epoch, each source on a
@@ -50,8 +50,8 @@ func (s *Sampler) Watch(ctx context.Context, epoch time.Time, src Source, log Ro
 // WatchStates polls src and hands the sums of each interval to log.
 func (s *Sampler) WatchStates(ctx context.Context, epoch time.Time, src StateSource, log StateLog) {
 	every := orElse(s.Every, time.Second)
-	seen, polls, row := map[string]int{}, 0, time.Duration(0)
-	add := func(state string, n int) { seen[state] += n }
+	seen, polls, row := map[string]int64{}, int64(0), time.Duration(0)
+	add := func(state string, n int) { seen[state] += int64(n) }
 	s.goEach(ctx, epoch, orElse(s.Poll, 100*time.Millisecond), src.Name(), func(due time.Duration) error {
 		if due >= row+every {
 			if polls > 0 {

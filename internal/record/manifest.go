@@ -122,6 +122,15 @@ type Trial struct {
 	// StageSeconds is the wall time of each stage: provision, restore, start,
 	// drive, check, release.
 	StageSeconds map[string]float64 `json:"stage_seconds,omitempty"`
+	// Files lists the logs of the trial as they were when it ended.
+	Files []File `json:"files,omitempty"`
+}
+
+// File is one log of a trial, as the writer left it.
+type File struct {
+	Name   string `json:"name"` // below the trial's directory, with slashes
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
 // Phases are seconds since the epoch.
@@ -192,6 +201,20 @@ type Instance struct {
 	Totals   []Totals    `json:"totals"`
 	Opened   float64     `json:"connect_s"` // time to open all connections
 	Errors   []ErrorSeen `json:"errors,omitempty"`
+	Driver   Driver      `json:"driver"`
+}
+
+// Driver counts what the load generator met beside the transactions.
+type Driver struct {
+	Connections int     `json:"connections"` // that were opened at the start
+	PoolWaits   int64   `json:"pool_waits"`  // transactions that waited for a connection
+	PoolWaitS   float64 `json:"pool_wait_s"` // how long, in sum
+	Reopened    int64   `json:"reopened"`    // connections that were lost and opened anew
+	Aborted     int64   `json:"aborted"`     // transactions cut off after the drain or by the user
+	Unserved    int64   `json:"unserved"`    // open loop: arrivals that no user had begun when measuring ended
+	Clamped     int64   `json:"clamped"`     // times over one hour, recorded as one hour
+	LastEndS    float64 `json:"last_end_s"`  // when the last transaction ended, since the epoch
+	EndedEarly  int     `json:"ended_early"` // users that stopped before the end
 }
 
 // Knob is a setting, intended and read back.
@@ -244,7 +267,8 @@ type Totals struct {
 	Errors     map[string]int64 `json:"errors,omitempty"` // by class
 }
 
-// ErrorSeen is a sample of the errors of one class: the first of its text.
+// ErrorSeen is a sample of the errors of one type and class: the text of the
+// first, and the number of all attempts that ended so, retried ones too.
 type ErrorSeen struct {
 	Type  string  `json:"type"`
 	Class string  `json:"class"`
@@ -261,8 +285,11 @@ type Interval struct {
 	// InFlight is the number of units under way at End, and Backlog how many
 	// arrivals wait for a user to serve them (open loop).
 	InFlight, Backlog int64
-	// Late is how much later than intended units started; nil in closed loop
-	// without think time, where nothing is intended.
+	// Late is how much later than it could the driver began work: after the
+	// intended start where a user was free to keep it. A wait for a user or a
+	// connection is not the driver's lateness (it is in the response time and
+	// in Backlog). nil where nothing of the kind began, as in closed loop
+	// without think time.
 	Late *hdrhistogram.Histogram
 }
 
@@ -270,11 +297,13 @@ type Interval struct {
 // to 1 h, three significant digits; nil where nothing was recorded.
 type Series struct {
 	Committed, RolledBack int64
-	Retries               int64   // attempts beyond the first
-	Errors                []int64 // by workload.Class
+	Retries               int64 // attempts beyond the first
+	// Errors counts work that ended by an error, by workload.Class: what a
+	// retry mended is only in Retries.
+	Errors []int64
 	// ResponseSum is the exact sum of response times of committed and
-	// rolled-back work, and ThinkSum that of the keying and think times after
-	// it, in microseconds: for Little's law.
+	// rolled-back work, and ThinkSum that of the keying time before and the
+	// think time after it, as planned, in microseconds: for Little's law.
 	ResponseSum, ThinkSum int64
 	Response              *hdrhistogram.Histogram // of committed work, from the intended start
 	Service               *hdrhistogram.Histogram // of committed work, from the actual start

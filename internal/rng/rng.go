@@ -17,7 +17,9 @@ type Stream struct{ s [4]uint64 }
 // At returns the stream at path under seed. Equal arguments give equal
 // streams; Name turns words into path elements.
 func At(seed uint64, path ...uint64) Stream {
-	h := mix(seed ^ 0x9e3779b97f4a7c15)
+	// The seed is mixed once more than a path element is: alike, the two would
+	// change places, and At(0, 2) would be At(2, 0).
+	h := mix(mix(seed) + 0x9e3779b97f4a7c15)
 	for i, p := range path {
 		h = mix(h ^ mix(p+uint64(i+1)*0x9e3779b97f4a7c15))
 	}

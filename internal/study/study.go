@@ -25,6 +25,8 @@ type Study struct {
 	Limits   Limits
 	// Base is the configuration without what Vary sets.
 	Base Config
+	// cells are all configurations, expanded and checked by Parse.
+	cells []Cell
 }
 
 // Limits are what the study allows before a result is invalid.

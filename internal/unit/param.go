@@ -3,6 +3,7 @@ package unit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func (p Param) Check(text string) error {
 	case err != nil:
 		return err
 	case p.Kind == Text && len(p.Allowed) > 0 && !slices.Contains(p.Allowed, text):
-		return fmt.Errorf("%q is not one of %s", text, strings.Join(p.Allowed, ", "))
+		return fmt.Errorf("%q is not %s", text, p.Shape())
 	}
 	for _, b := range []struct {
 		text, word string
@@ -66,7 +67,10 @@ func (p Param) Check(text string) error {
 
 // Shape tells a person what p's text may be, for error messages and help.
 func (p Param) Shape() string {
-	if len(p.Allowed) > 0 && p.Kind == Text {
+	switch {
+	case p.Kind == Text && len(p.Allowed) == 1:
+		return p.Allowed[0]
+	case p.Kind == Text && len(p.Allowed) > 1:
 		return "one of " + strings.Join(p.Allowed, ", ")
 	}
 	var s string
@@ -135,7 +139,7 @@ type Values struct{ text map[string]string }
 func NewValues(specs []Param, texts map[string]string) (Values, error) {
 	v := Values{text: make(map[string]string, len(specs))}
 	var errs []error
-	for name := range texts {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if !slices.ContainsFunc(specs, func(p Param) bool { return p.Name == name }) {
 			errs = append(errs, fmt.Errorf("unknown parameter %q", name))
 		}
@@ -168,7 +172,8 @@ func (v Values) Int(name string) int64 { return must(strconv.ParseInt(v.Text(nam
 // Float returns a parameter of kind Float.
 func (v Values) Float(name string) float64 { return must(parseNumber(v.Text(name))) }
 
-// Bytes returns a parameter of kind Size.
+// Bytes returns a parameter of kind Size, or of kind SizeName where it is a
+// size and no name.
 func (v Values) Bytes(name string) Bytes { return must(ParseBytes(v.Text(name))) }
 
 // Duration returns a parameter of kind Time.

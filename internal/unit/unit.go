@@ -63,11 +63,16 @@ func (b Bytes) String() string {
 	return fmt.Sprintf("%dB", int64(b))
 }
 
-// Human prints b in three significant digits, for people.
+// Human prints b in three significant digits, or whole from 1000 on, for
+// people.
 func (b Bytes) Human() string {
 	for _, s := range sizes[:4] {
 		if b >= s.bytes || b <= -s.bytes {
-			return strconv.FormatFloat(float64(b)/float64(s.bytes), 'g', 3, 64) + " " + s.suffix
+			n := float64(b) / float64(s.bytes)
+			if math.Abs(n) >= 999.5 { // three digits would need an exponent
+				return strconv.FormatFloat(n, 'f', 0, 64) + " " + s.suffix
+			}
+			return strconv.FormatFloat(n, 'g', 3, 64) + " " + s.suffix
 		}
 	}
 	return fmt.Sprintf("%d B", int64(b))

@@ -1,0 +1,342 @@
+package analyse
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+// format is the version of Study as JSON.
+const format = 1
+
+// assemble joins the trials of a study to its result.
+func assemble(study record.Study, runs []run) *Study {
+	out := &Study{
+		Format: format, Loadstone: study.Loadstone, Name: study.Name, Question: study.Question,
+		Created: study.Created, Simulated: study.Simulated, Machine: machine(study.Machine),
+	}
+	out.Cells = cells(study.Plan, runs, study.Seed)
+	if len(study.Plan) > 0 {
+		for _, f := range study.Plan[0].Factors {
+			out.Factors = append(out.Factors, f.Knob)
+		}
+	}
+	if out.Curve = curve(out.Cells); out.Curve != nil {
+		out.Curve.model(out.Cells, runs, study.Seed)
+	}
+	out.Peak = peak(out.Cells)
+	for i := range out.Cells {
+		if c := &out.Cells[i]; len(c.Trials) > 0 {
+			c.Limit = limit(bound(out, runs, i))
+		}
+	}
+	out.Limit = Limit{Resource: "not found", Summary: "nothing was measured"}
+	if out.Peak >= 0 {
+		out.Limit = out.Cells[out.Peak].Limit
+	}
+	for i := range runs {
+		out.Trials = append(out.Trials, runs[i].Trial)
+		out.Simulated = out.Simulated || runs[i].Simulated
+	}
+	if about := speaker(out, runs); about != nil {
+		m := about.manifest
+		out.Metric = Metric{m.Workload.Metric.Name, m.Workload.Metric.Short}
+		out.System, out.Settings = system(m), about.Settings
+	}
+	out.Notes = notes(out, runs)
+	out.Invalid = faults(out, runs)
+	out.Valid = len(out.Invalid) == 0
+	out.Answer = answer(out, runs)
+	return out
+}
+
+// speaker is the trial whose manifest stands for the study: the first that
+// counts at the peak, else the first that was begun.
+func speaker(s *Study, runs []run) *run {
+	if s.Peak >= 0 {
+		return &runs[s.Cells[s.Peak].Trials[0]]
+	}
+	for i := range runs {
+		if runs[i].manifest.Workload.Name != "" {
+			return &runs[i]
+		}
+	}
+	return nil
+}
+
+// bound gathers what is known of what limits cell i.
+func bound(s *Study, runs []run, i int) bounds {
+	b := bounds{usage: s.Cells[i].Usage, growth: s.Curve.growth(s.Cells, i), served: nan()}
+	var seen [][]Wait
+	served := 0.0
+	for _, t := range s.Cells[i].Trials {
+		seen = append(seen, runs[t].Waits)
+		b.open = runs[t].load.RatePerS > 0
+		served += runs[t].served / float64(len(s.Cells[i].Trials))
+	}
+	b.waits, b.served = meanWaits(seen), served
+	return b
+}
+
+// faults lists why the headline may not be shown: nothing was measured, or a
+// trial that counts failed a gate.
+func faults(s *Study, runs []run) []string {
+	var out []string
+	if s.Peak < 0 {
+		out = append(out, "no trial finished and measured something")
+	}
+	for _, r := range runs {
+		for _, g := range r.Gates {
+			if r.Status == string(record.Finished) && !g.Passed {
+				out = append(out, fmt.Sprintf("trial %d (%s): %s: %s; wanted: %s", r.Number, r.Label, g.Name, g.Found, g.Want))
+			}
+		}
+	}
+	return out
+}
+
+// notes lists what a careful reader should know beside the figures.
+func notes(s *Study, runs []run) []string {
+	var out []string
+	for i, c := range s.Cells {
+		lost, planned := 0, 0
+		for _, r := range runs {
+			if r.Cell == i {
+				planned++
+				if !r.Counts {
+					lost++
+				}
+			}
+		}
+		switch {
+		case lost == planned && planned > 0:
+			out = append(out, fmt.Sprintf("%s: none of %s counts", c.Label, count(planned, "repeat")))
+		case lost > 0:
+			out = append(out, fmt.Sprintf("%s: %d of %s do not count; the interval is from the others", c.Label, lost, count(planned, "repeat")))
+		}
+	}
+	pending := 0
+	for _, r := range runs {
+		if r.manifest.Status == "" {
+			pending++
+			continue
+		}
+		if !r.Counts {
+			text := fmt.Sprintf("trial %d (%s) is %s", r.Number, r.Label, r.Status)
+			if r.Reason != "" {
+				text += ": " + r.Reason
+			}
+			out = append(out, text)
+		}
+		if r.Counts && !r.Window.Steady {
+			out = append(out, fmt.Sprintf("trial %d (%s) has no steady state: %s", r.Number, r.Label, r.Window.Why))
+		}
+	}
+	if pending > 0 {
+		out = append(out, fmt.Sprintf("%s of the plan never begun", count(pending, "trial")))
+	}
+	return append(out, repeatNotes(s, runs)...)
+}
+
+// repeatNotes tells what too few repeats and short windows mean for the
+// figures.
+func repeatNotes(s *Study, runs []run) []string {
+	var out []string
+	if s.Peak >= 0 {
+		switch n := s.Cells[s.Peak].Throughput.N; {
+		case n == 1:
+			out = append(out, "one repeat gives no interval: how far another run would differ is not known")
+		case n >= 3 && n < 6:
+			out = append(out, fmt.Sprintf("intervals of percentiles are a bootstrap of %d repeats, which can't reach beyond their extremes: they hold the true value in at most %.0f %% of studies, not 95 %%", n, 100*(1-2/float64(int(1)<<n))))
+		}
+	}
+	short := 0
+	for _, r := range runs {
+		if r.Counts && !r.Window.Tested {
+			short++
+		}
+	}
+	if short > 0 {
+		out = append(out, fmt.Sprintf("the windows of %s are too short to tell whether they were steady", count(short, "trial")))
+	}
+	return out
+}
+
+// answer is the study's answer in one sentence with its figures.
+func answer(s *Study, runs []run) string {
+	if s.Peak < 0 {
+		return "INVALID: " + s.Invalid[0] + "."
+	}
+	c := s.Cells[s.Peak]
+	m := runs[c.Trials[0]].manifest
+	text := fmt.Sprintf("%s on %s does %s %s%s at %s", titled(m.Engine), where(m), figure(c.Throughput.Value), m.Workload.Metric.Name, within(c.Throughput), at(m, c))
+	if line := lineOf(s, s.Peak); line != nil {
+		switch {
+		case line.Knee != nil:
+			text += fmt.Sprintf("; throughput saturates at about %s %s", figure(float64(*line.Knee)), lastPart(s.Curve.Knob))
+		case strings.HasPrefix(line.Saturation, "not reached"):
+			text += "; saturation was " + line.Saturation
+		}
+	}
+	text += "; " + s.Limit.Summary + "."
+	if n := unsteadyTrials(s, c); n > 0 {
+		text += fmt.Sprintf(" Not steady in %d of %s there.", n, count(len(c.Trials), "repeat"))
+	}
+	if s.Simulated {
+		text = "SIMULATED: " + text
+	}
+	if !s.Valid {
+		more := ""
+		if n := len(s.Invalid) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %s)", count(n, "more reason"))
+		}
+		text = "INVALID: " + s.Invalid[0] + more + ". What was measured: " + text
+	}
+	return text
+}
+
+// titled is the engine's name and version for a sentence.
+func titled(e record.Engine) string {
+	name := e.Name
+	if proper, ok := map[string]string{"postgres": "PostgreSQL", "mysql": "MySQL", "sqlite": "SQLite", "sqlserver": "SQL Server", "oracle": "Oracle"}[name]; ok {
+		name = proper
+	}
+	return strings.TrimSpace(name + " " + e.Version)
+}
+
+func where(m record.Trial) string {
+	if m.Simulated {
+		return "a simulated machine"
+	}
+	return "this machine"
+}
+
+// within is an interval in brackets.
+func within(e Estimate) string {
+	if !e.Low.OK() {
+		return fmt.Sprintf(" (%s)", e.Method)
+	}
+	level := "95 %"
+	if _, l, ok := strings.Cut(e.Method, "median, "); ok {
+		level = l
+	}
+	return fmt.Sprintf(" (%s interval %s to %s, %s)", level, figure(float64(e.Low)), figure(float64(e.High)), count(e.N, "repeat"))
+}
+
+// at names the load in words, and the other factors as they are.
+func at(m record.Trial, c Cell) string {
+	var parts []string
+	load := ""
+	switch {
+	case m.Load.RatePerS > 0:
+		load = figure(m.Load.RatePerS) + " arrivals a second"
+	case m.Load.Users > 0:
+		load = count(m.Load.Users, "user")
+	}
+	for _, f := range c.Factors {
+		if name := lastPart(f.Knob); name != "users" && name != "rate" && name != "rate_per_s" {
+			parts = append(parts, f.Knob+" = "+f.Value)
+		}
+	}
+	switch {
+	case load == "" && len(parts) == 0:
+		return "the load of the study"
+	case load == "":
+		return strings.Join(parts, ", ")
+	case len(parts) == 0:
+		return load
+	}
+	return load + " with " + strings.Join(parts, ", ")
+}
+
+func lineOf(s *Study, cell int) *Line {
+	if s.Curve == nil {
+		return nil
+	}
+	for i := range s.Curve.Lines {
+		for _, c := range s.Curve.Lines[i].Cells {
+			if c == cell {
+				return &s.Curve.Lines[i]
+			}
+		}
+	}
+	return nil
+}
+
+func unsteadyTrials(s *Study, c Cell) (n int) {
+	for _, t := range c.Trials {
+		if !s.Trials[t].Window.Steady {
+			n++
+		}
+	}
+	return n
+}
+
+// machine describes where a study ran.
+func machine(m record.Machine) []Fact {
+	var out factList
+	out.add("Host", m.Host)
+	out.add("Operating system", strings.TrimSpace(m.OS+" "+m.Kernel+" "+m.Arch))
+	out.add("CPU", m.CPUModel)
+	if m.Threads > 0 {
+		out.add("CPUs", fmt.Sprintf("%s, %s, %s", count(m.Sockets, "socket"), count(m.Cores, "core"), count(m.Threads, "thread")))
+	}
+	if m.MHz > 0 {
+		out.add("Frequency", figure(m.MHz)+" MHz")
+	}
+	if m.NUMANodes > 0 {
+		out.add("NUMA nodes", fmt.Sprint(m.NUMANodes))
+	}
+	out.add("Caches", strings.Join(m.Caches, ", "))
+	if m.MemBytes > 0 {
+		out.add("Memory", unit.Bytes(m.MemBytes).Human())
+		out.add("Swap", unit.Bytes(m.SwapBytes).Human())
+	}
+	out.add("Hypervisor", m.Hypervisor)
+	out.add("Frequency governor", m.Governor)
+	out.add("Large pages", m.HugePages)
+	out.add("Control groups", m.Cgroup)
+	out.add("Clock source", m.ClockRes)
+	d := m.Disk
+	if d.SizeBytes > 0 {
+		out.add("Disk", fmt.Sprintf("%s on %s, %s, %s free", d.FileSystem, d.Device, unit.Bytes(d.SizeBytes).Human(), unit.Bytes(d.FreeBytes).Human()))
+	}
+	if d.FsyncUs > 0 {
+		out.add("Synced append", figure(d.FsyncUs)+" µs (median, before the study)")
+	}
+	return out
+}
+
+// system describes what was under test, from one trial's manifest.
+func system(m record.Trial) []Fact {
+	var out factList
+	out.add("Engine", strings.TrimSpace(titled(m.Engine)))
+	out.add("Engine from", m.Engine.Origin)
+	out.add("Provider", m.Provider)
+	w := m.Workload
+	out.add("Workload", fmt.Sprintf("%s, version %d", w.Name, w.Version))
+	out.add("Data", w.DataKey)
+	for _, i := range m.Instances {
+		for _, k := range i.Shape {
+			out.add(i.Name+" "+k.Name, k.Effective)
+		}
+		if i.Golden.Key != "" {
+			out.add("Golden state", fmt.Sprintf("%s rows, %s, fingerprint %s", figure(float64(i.Golden.Rows)), unit.Bytes(i.Golden.Bytes).Human(), i.Golden.Fingerprint))
+		}
+		if i.Restore.Way != "" {
+			out.add("Restored", fmt.Sprintf("by %s before every trial; verified: %s", i.Restore.Way, i.Restore.Verified))
+		}
+	}
+	return out
+}
+
+// factList leaves out what is not known.
+type factList []Fact
+
+func (l *factList) add(name, value string) {
+	if value != "" {
+		*l = append(*l, Fact{name, value})
+	}
+}

@@ -1,0 +1,245 @@
+package analyse
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/stats"
+)
+
+// What the gates allow.
+const (
+	mostResidualPct = 2.0  // of Little's law, beside what the edges explain
+	mostDriverPct   = 80.0 // of the driver's CPU allowance
+	mostLateUs      = 1000 // 99th percentile of lateness in open loop
+	mostStealPct    = 2.0  // of the machine's CPUs
+	mostOtherPct    = 5.0  // of the machine's CPUs, for processes that are none of ours
+)
+
+// judged is what the gates look at: a trial's record, its window and what was
+// found in it.
+type judged struct {
+	raw
+	limits record.Limits
+	window Window
+	rows   []record.Interval // in the window, instances joined
+	usage  []Resource
+	late   Number // 99th percentile of lateness in µs
+}
+
+// gates judges a trial: each condition with what was found and what is
+// wanted. Conditions that do not apply to the trial are left out: Little's
+// law in open loop, lateness in closed loop, and all that concerns a machine
+// where the trial was simulated. A trial that did not finish fails the first
+// and is judged no further.
+func gates(j judged) []Gate {
+	out := []Gate{{
+		Name: "finished", Passed: j.trial.Status == record.Finished,
+		Found: standing(j.raw), Want: "finished",
+	}}
+	if !out[0].Passed {
+		return out
+	}
+	out = append(out, j.work(), j.checks(), j.errors(), j.configuration())
+	if g, applies := j.mix(); applies {
+		out = append(out, g)
+	}
+	if j.trial.Load.RatePerS > 0 {
+		out = append(out, j.lateness())
+	} else {
+		out = append(out, j.little())
+	}
+	if !j.trial.Simulated {
+		out = append(out, j.headroom(), j.stolen(), j.alone())
+	}
+	return out
+}
+
+// standing says in words where a trial stands.
+func standing(r raw) string {
+	switch {
+	case r.missing || r.trial.Status == "":
+		return "never begun"
+	case r.cutShort:
+		return "cut short"
+	}
+	return string(r.trial.Status)
+}
+
+// work demands that something was measured at all.
+func (j judged) work() Gate {
+	n := counted(total(j.rows, metricSeries(j.trial.Workload)), j.trial.Workload.Metric)
+	return Gate{
+		Name: "work done", Passed: n > 0,
+		Found: fmt.Sprintf("%s counted in %s s", figure(n), figure(j.window.End-j.window.Start)), Want: "at least one",
+	}
+}
+
+// checks demands that every check on the database passed.
+func (j judged) checks() Gate {
+	all := 0
+	var bad []string
+	for _, i := range j.trial.Instances {
+		all += len(i.Checks)
+		for _, c := range i.Checks {
+			if !c.Passed {
+				bad = append(bad, fmt.Sprintf("%s found %d", c.Name, c.Found))
+			}
+		}
+	}
+	g := Gate{Name: "checks", Passed: len(bad) == 0, Want: "all pass", Found: count(all, "check") + " passed"}
+	if len(bad) > 0 {
+		g.Found = fmt.Sprintf("%d of %d failed: %s", len(bad), all, strings.Join(bad, ", "))
+	}
+	return g
+}
+
+// errors bounds the part of transactions in the window that ended in one.
+func (j judged) errors() Gate {
+	var bad, all int64
+	for i := range j.trial.Workload.Types {
+		s := total(j.rows, i)
+		bad += failed(s)
+		all += failed(s) + s.Committed + s.RolledBack
+	}
+	pct := 0.0
+	if all > 0 {
+		pct = 100 * float64(bad) / float64(all)
+	}
+	return Gate{
+		Name: "errors", Passed: pct <= j.limits.ErrorsPct,
+		Found: fmt.Sprintf("%s of %s transactions failed (%s)", figure(float64(bad)), figure(float64(all)), percent(pct)),
+		Want:  fmt.Sprintf("at most %s", percent(j.limits.ErrorsPct)),
+	}
+}
+
+// configuration demands that every setting and knob reads back as intended.
+func (j judged) configuration() Gate {
+	all := 0
+	var bad []string
+	for _, i := range j.trial.Instances {
+		for _, k := range slices.Concat(i.Shape, i.Setting) {
+			all++
+			if !k.Matches {
+				bad = append(bad, fmt.Sprintf("%s is %s instead of %s", k.Name, k.Effective, k.Intended))
+			}
+		}
+	}
+	g := Gate{Name: "configuration", Passed: len(bad) == 0, Want: "all as intended", Found: fmt.Sprintf("%s as intended", count(all, "knob"))}
+	if len(bad) > 0 {
+		g.Found = strings.Join(bad, ", ")
+	}
+	return g
+}
+
+// mix bounds how far the parts of the types stray from those stated: the
+// tolerance, and three standard errors of a part of so many transactions,
+// which a short window strays by chance.
+func (j judged) mix() (Gate, bool) {
+	counts, all := make([]float64, len(j.trial.Workload.Types)), 0.0
+	for i := range counts {
+		s := total(j.rows, i)
+		counts[i] = float64(s.Committed + s.RolledBack + failed(s))
+		all += counts[i]
+	}
+	g := Gate{Name: "mix", Passed: true, Want: "every part as stated"}
+	applies := false
+	worst := -1.0
+	for i, t := range j.trial.Workload.Types {
+		if t.Share <= 0 || all == 0 {
+			continue
+		}
+		applies = true
+		part := t.Share / 100
+		allowed := t.ShareTolerance + 300*math.Sqrt(part*(1-part)/all)
+		off := math.Abs(100*counts[i]/all - t.Share)
+		if off/allowed > worst {
+			worst = off / allowed
+			g.Found = fmt.Sprintf("%s is %.2f %%", t.Name, 100*counts[i]/all)
+			g.Want = fmt.Sprintf("%.2f ± %.2f %%", t.Share, allowed)
+			g.Passed = off <= allowed
+		}
+	}
+	return g, applies
+}
+
+// little checks Little's law in a closed loop: N users are busy or thinking
+// at any time, so over a window of T seconds the times of all transactions,
+// keying and thinking included, add up to N·T. What is missing is time that
+// the driver did not account for.
+//
+// Work counts where it ended, so what was under way at the start of the
+// window comes in and what was at its end stays out. Each of N users
+// contributes the difference of two ages, whose standard deviation is at most
+// about √2 times a mean cycle C for times up to exponential ones; three
+// standard deviations, 3·√(2N)·C ÷ (N·T), are allowed for. So is the time of
+// failed work, which is not in the sums, at the mean of other work.
+func (j judged) little() Gate {
+	users, length := float64(j.trial.Load.Users), j.window.End-j.window.Start
+	var done, bad int64
+	var sum time.Duration
+	for i := range j.trial.Workload.Types {
+		s := total(j.rows, i)
+		done += s.Committed + s.RolledBack
+		bad += failed(s)
+		sum += time.Duration(s.ResponseSum+s.ThinkSum) * time.Microsecond
+	}
+	g := Gate{Name: "Little's law", Found: "no work to check it on", Want: fmt.Sprintf("a residual of at most %s", percent(mostResidualPct))}
+	if done == 0 || length <= 0 || users <= 0 {
+		return g
+	}
+	cycle := sum.Seconds() / float64(done)
+	residual := 100 * stats.Little(users, float64(done)/length, cycle)
+	edge := 100 * (3*math.Sqrt(2*users)*cycle + float64(bad)*cycle) / (users * length)
+	g.Passed = math.Abs(residual) <= mostResidualPct+edge
+	g.Found = fmt.Sprintf("N = %s users, X·(R+Z) = %s: a residual of %s", figure(users), figure(float64(done)/length*cycle), percent(residual))
+	g.Want = fmt.Sprintf("at most %s, and %s for the edges of the window", percent(mostResidualPct), percent(edge))
+	return g
+}
+
+// lateness bounds how late an open loop started its work.
+func (j judged) lateness() Gate {
+	g := Gate{Name: "driver on time", Found: "not recorded", Want: "99 % of the work started within 1 ms of its time"}
+	if j.late.OK() {
+		g.Found = fmt.Sprintf("p99 of lateness %s ms", figure(float64(j.late)/1e3))
+		g.Passed = j.late <= mostLateUs
+	}
+	return g
+}
+
+// headroom demands that the driver had CPU to spare.
+func (j judged) headroom() Gate {
+	r, known := resource(j.usage, driverCPU)
+	g := Gate{Name: "driver headroom", Found: "the driver's CPU time was not recorded", Want: fmt.Sprintf("at most %s of the CPU it may use", percent(mostDriverPct))}
+	if known {
+		g.Found, g.Passed = fmt.Sprintf("%s of the CPU it may use", percent(r.Value)), r.Value <= mostDriverPct
+	}
+	return g
+}
+
+// stolen bounds the CPU that a hypervisor gave to others. A machine that
+// counts no steal has none.
+func (j judged) stolen() Gate {
+	r, known := resource(j.usage, stealCPU)
+	g := Gate{Name: "steal", Passed: true, Found: "not counted by this machine", Want: fmt.Sprintf("at most %s of the machine's CPU", percent(mostStealPct))}
+	if known {
+		g.Found, g.Passed = percent(r.Value), r.Value <= mostStealPct
+	}
+	return g
+}
+
+// alone bounds the CPU of processes that are neither the instance nor the
+// driver. Without an instance's own counters nothing can be told, which is
+// said but is no fault.
+func (j judged) alone() Gate {
+	r, known := resource(j.usage, otherCPU)
+	g := Gate{Name: "machine quiet", Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: fmt.Sprintf("other processes use at most %s of the machine's CPU", percent(mostOtherPct))}
+	if known {
+		g.Found, g.Passed = percent(r.Value), r.Value <= mostOtherPct
+	}
+	return g
+}

@@ -1,0 +1,163 @@
+package analyse
+
+import (
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/loadstone-perf/loadstone/internal/record"
+)
+
+// failing lists the gates that a trial does not pass.
+func failing(t *testing.T, study record.Study, r raw) []string {
+	t.Helper()
+	one, err := analysed(r, study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, g := range one.Gates {
+		if g.Found == "" || g.Want == "" {
+			t.Errorf("gate %q says too little: %+v", g.Name, g)
+		}
+		if !g.Passed {
+			out = append(out, g.Name)
+		}
+	}
+	return out
+}
+
+// busier sets a counter to grow at another rate.
+func busier(c record.Counters, name string, rate float64) {
+	for i, n := range c.Names {
+		if n == name {
+			for k, at := range c.At {
+				c.Values[i][k] = rate * at
+			}
+		}
+	}
+}
+
+func TestEachGateTripsOnItsFaultAlone(t *testing.T) {
+	every := func(r raw, do func(i *record.Interval)) {
+		for k := range r.intervals[0] {
+			do(&r.intervals[0][k])
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		want   string // "" is: all pass
+		inject func(r *raw)
+	}{
+		{"nothing is wrong", "", func(*raw) {}},
+		{"the trial failed", "finished", func(r *raw) { r.trial.Status = record.Failed }},
+		{"the trial was cut short", "finished", func(r *raw) { r.trial.Status, r.cutShort = record.Running, true }},
+		{"a check failed", "checks", func(r *raw) { r.trial.Instances[0].Checks[0].Passed = false }},
+		{"two percent errors", "errors", func(r *raw) {
+			every(*r, func(i *record.Interval) {
+				for k := range i.Types {
+					i.Types[k].Errors[3] = i.Types[k].Committed * 2 / 100
+				}
+			})
+		}},
+		{"half a percent errors", "", func(r *raw) {
+			every(*r, func(i *record.Interval) {
+				for k := range i.Types {
+					i.Types[k].Errors[3] = i.Types[k].Committed / 200
+				}
+			})
+		}},
+		{"a setting is other than asked", "configuration", func(r *raw) { r.trial.Instances[0].Setting[0].Matches = false }},
+		{"the shape is other than asked", "configuration", func(r *raw) { r.trial.Instances[0].Shape[0].Matches = false }},
+		{"too few purchases", "mix", func(r *raw) {
+			every(*r, func(i *record.Interval) { i.Types[2].Committed = i.Types[2].Committed * 9 / 10 })
+		}},
+		{"3 % of the users' time is lost", "Little's law", func(r *raw) {
+			every(*r, func(i *record.Interval) {
+				for k := range i.Types {
+					i.Types[k].ResponseSum = i.Types[k].ResponseSum * 94 / 100
+				}
+			})
+		}},
+		{"1 % of the users' time is lost", "", func(r *raw) {
+			every(*r, func(i *record.Interval) {
+				for k := range i.Types {
+					i.Types[k].ResponseSum = i.Types[k].ResponseSum * 98 / 100
+				}
+			})
+		}},
+		{"more time than the users have", "Little's law", func(r *raw) { r.trial.Load.Users-- }},
+		{"the driver is at its limit", "driver headroom", func(r *raw) {
+			// Of one CPU that it may use; the machine's are not touched.
+			r.driver.Names, r.driver.Totals = append(r.driver.Names, "cpus_allowed"), append(r.driver.Totals, false)
+			r.driver.Values = append(r.driver.Values, constant(len(r.driver.At)-1, 0.3))
+		}},
+		{"the driver was not observed", "driver headroom", func(r *raw) { r.driver = record.Counters{} }},
+		{"3 % steal", "steal", func(r *raw) { busier(r.host, "cpu_steal_s", 0.12) }},
+		{"1 % steal", "", func(r *raw) { busier(r.host, "cpu_steal_s", 0.04) }},
+		{"somebody else's work", "machine quiet", func(r *raw) { busier(r.host, "cpu_nice_s", 0.3) }},
+		{"no counters of the instance", "", func(r *raw) { r.cgroup = nil }},
+		{"nothing but rollbacks", "work done", func(r *raw) {
+			every(*r, func(i *record.Interval) {
+				for k := range i.Types {
+					i.Types[k].RolledBack, i.Types[k].Committed = i.Types[k].Committed, 0
+				}
+			})
+		}},
+	} {
+		study, trials := usual().study(1, 8)
+		c.inject(&trials[0])
+		got := failing(t, study, trials[0])
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%s: gates that fail are %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestLatenessIsJudgedInOpenLoop(t *testing.T) {
+	s := usual()
+	s.rate = 3000
+	for _, c := range []struct {
+		us   int64
+		want int
+	}{{900, 0}, {1100, 1}, {0, 1}} {
+		study, trials := s.study(1, 8)
+		trials[0].late = func(int, time.Duration, time.Duration) (*hdrhistogram.Histogram, error) {
+			h := newHistogram()
+			if c.us == 0 {
+				return h, nil
+			}
+			return h, h.RecordValues(c.us, 2000)
+		}
+		if got := failing(t, study, trials[0]); len(got) != c.want || c.want == 1 && got[0] != "driver on time" {
+			t.Errorf("a lateness of %d µs: gates that fail are %q", c.us, got)
+		}
+	}
+}
+
+func TestSimulatedTrialsAreNotAskedForAMachine(t *testing.T) {
+	study, trials := usual().study(1, 8)
+	r := trials[0]
+	r.trial.Simulated, r.host, r.driver = true, record.Counters{}, record.Counters{}
+	if got := failing(t, study, r); len(got) != 0 {
+		t.Errorf("gates that fail are %q", got)
+	}
+}
+
+// A window of ten seconds in which users think for ten: work in progress at
+// its edges explains a large residual.
+func TestLittleToleratesTheEdgesOfAShortWindow(t *testing.T) {
+	s := usual()
+	s.measure = 10
+	s.throughput = func(n float64) float64 { return n / 10 }
+	study, trials := s.study(1, 40)
+	for k := range trials[0].intervals[0] {
+		i := &trials[0].intervals[0][k]
+		for j := range i.Types {
+			i.Types[j].ThinkSum = i.Types[j].ThinkSum * 8 / 10
+		}
+	}
+	if got := failing(t, study, trials[0]); len(got) != 0 {
+		t.Errorf("gates that fail are %q", got)
+	}
+}

@@ -1,0 +1,168 @@
+package analyse
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// bounds is what is known when a configuration's limiting resource is sought.
+type bounds struct {
+	usage []Resource
+	waits []Wait
+	// growth is the elasticity of throughput over load near this
+	// configuration: by how many percent it grows for one percent more load;
+	// NaN where no other load was measured.
+	growth float64
+	open   bool    // open loop
+	served float64 // open loop: the part of arrivals that was served, 0 to 1
+}
+
+// active is the part, 0 to 1, of the sessions at work that were in states with
+// one of the prefixes; NaN where waits were not recorded. Sessions that wait
+// for their client are not at work in the database.
+func (b bounds) active(prefixes ...string) float64 {
+	all, part := 0.0, 0.0
+	for _, w := range b.waits {
+		if strings.HasPrefix(w.State, "Client:") {
+			continue
+		}
+		all += w.Mean
+		for _, p := range prefixes {
+			if strings.HasPrefix(w.State, p) {
+				part += w.Mean
+				break
+			}
+		}
+	}
+	if all == 0 {
+		return nan()
+	}
+	return part / all
+}
+
+// rule is one way in which throughput can be limited.
+type rule struct {
+	resource string
+	holds    func(b bounds) bool
+	because  func(b bounds) string
+}
+
+// Thresholds of the rules.
+const (
+	cpuFull      = 0.90 // of what an instance may use
+	hostFull     = 0.95 // of all CPUs of the machine
+	driverFull   = mostDriverPct / 100
+	diskFull     = 0.90 // of the time with a request under way
+	slowDiskMs   = 10.0 // mean latency
+	waitsMuch    = 0.30 // of the sessions at work, in one kind of wait
+	stillGrowing = 0.50 // percent of throughput for one percent of load
+	allServed    = 0.98 // of the arrivals
+)
+
+// rules lists, in the order in which they are tried, what limits a
+// configuration; the first that holds is the answer. Whatever spoils the
+// measurement comes first, then the CPU, which a full queue anywhere else
+// could not fill. That more load brings more throughput goes before waits:
+// waits that more users overlap do not limit yet.
+func rules() []rule {
+	at := func(list []Resource, name string) string {
+		r, _ := resource(list, name)
+		return r.String()
+	}
+	part := func(b bounds, what string, prefixes ...string) string {
+		return fmt.Sprintf("%s of the sessions at work wait for %s", percent(100*b.active(prefixes...)), what)
+	}
+	return []rule{
+		{"driver",
+			func(b bounds) bool { return load(b.usage, driverCPU) >= driverFull },
+			func(b bounds) string {
+				return "the driver has no CPU left, so the database was not measured: " + at(b.usage, driverCPU)
+			}},
+		{"CPU",
+			func(b bounds) bool { return load(b.usage, instanceCPU) >= cpuFull },
+			func(b bounds) string {
+				return "CPU of the instance limits it: " + at(b.usage, instanceCPU) + " of what it may use"
+			}},
+		{"host CPU",
+			func(b bounds) bool { return load(b.usage, hostCPU) >= hostFull },
+			func(b bounds) string {
+				return "CPU of the machine, which the instance shares with the driver, limits it: " + at(b.usage, hostCPU) + ", " + at(b.usage, driverCPU)
+			}},
+		{"load offered",
+			func(b bounds) bool { return b.open && b.served >= allServed },
+			func(b bounds) string {
+				return fmt.Sprintf("the arrivals offered limit it: %s of them were served", percent(100*b.served))
+			}},
+		{"load offered",
+			func(b bounds) bool { return !b.open && b.growth >= stillGrowing },
+			func(b bounds) string {
+				return fmt.Sprintf("the load offered limits it: throughput still grows by %s for 1 %% more load", percent(b.growth))
+			}},
+		{"locks",
+			func(b bounds) bool { return b.active("Lock:") >= waitsMuch },
+			func(b bounds) string { return "locks limit it: " + part(b, "locks", "Lock:") }},
+		{"log",
+			func(b bounds) bool { return b.active("IO:WAL", "LWLock:WAL") >= waitsMuch },
+			func(b bounds) string {
+				return "writing the log limits it: " + part(b, "the log", "IO:WAL", "LWLock:WAL")
+			}},
+		{"disk",
+			func(b bounds) bool {
+				return load(b.usage, diskBusy) >= diskFull || b.active("IO:") >= waitsMuch || slow(b)
+			},
+			func(b bounds) string {
+				return "the disk limits it: " + at(b.usage, diskBusy) + ", " + at(b.usage, diskLatency)
+			}},
+		{"latches",
+			func(b bounds) bool { return b.active("LWLock:") >= waitsMuch },
+			func(b bounds) string {
+				return "the database's internal locks limit it: " + part(b, "them", "LWLock:")
+			}},
+	}
+}
+
+// slow says that the disk's latency is high and that somebody waits for it.
+func slow(b bounds) bool {
+	r, known := resource(b.usage, diskLatency)
+	return known && r.Value >= slowDiskMs && !(b.active("IO:") < waitsMuch/2)
+}
+
+// limit names the limiting resource, or "not found" where no rule holds.
+func limit(b bounds) Limit {
+	out := Limit{Resource: "not found", Evidence: evidence(b)}
+	for _, r := range rules() {
+		if r.holds(b) {
+			out.Resource, out.Summary = r.resource, r.because(b)
+			return out
+		}
+	}
+	out.Summary = "no resource was found at its limit"
+	if len(b.usage) == 0 && len(b.waits) == 0 {
+		out.Summary = "no counters were recorded that could tell what limits it"
+	}
+	return out
+}
+
+// evidence lists the figures that the rules look at, for and against.
+func evidence(b bounds) []string {
+	var out []string
+	for _, name := range []string{instanceCPU, throttled, hostCPU, driverCPU, otherCPU, stealCPU, ioWait, diskBusy, diskLatency, diskRead, diskWrite, walWritten, networkMoved} {
+		if r, known := resource(b.usage, name); known {
+			out = append(out, r.String())
+		}
+	}
+	switch {
+	case b.open && !math.IsNaN(b.served):
+		out = append(out, fmt.Sprintf("%s of the arrivals served", percent(100*b.served)))
+	case !b.open && !math.IsNaN(b.growth):
+		out = append(out, fmt.Sprintf("1 %% more load changes throughput by %s", signed(b.growth)))
+	}
+	for i, w := range b.waits {
+		if i == 5 {
+			break
+		}
+		out = append(out, fmt.Sprintf("%s sessions in %s (%s)", figure(w.Mean), w.State, percent(w.Pct)))
+	}
+	return out
+}

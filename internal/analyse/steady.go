@@ -1,0 +1,159 @@
+package analyse
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/stats"
+)
+
+// What the tests of a window ask for. A long run finds trends of no
+// consequence significant, so that a trend or shift speaks against a steady
+// state only where it is significant and large.
+const (
+	leastTested = 30   // intervals in a window below which nothing can be told
+	mostPoints  = 360  // joined to so many before tests whose cost is n²
+	trendLevel  = 0.01 // significance of each test
+	driftPct    = 5.0  // of throughput over the window that is too much
+	driftP95Pct = 10.0 // of the 95th percentile
+)
+
+// window chooses the part of a trial that counts: whole intervals from the
+// end of the warm-up that the study asked for, or from the cut of MSER-5 over
+// all intervals after the ramp where that is later, up to the end of the
+// measurement. Then it tests throughput and the 95th percentile of the
+// metric's series inside. With several instances, instances holds each one's
+// intervals: the latest cut counts. Window.End is not after Start where there
+// is no interval.
+func window(instances [][]record.Interval, t record.Trial) Window {
+	ph, series := t.Phases, metricSeries(t.Workload)
+	all := joined(instances)
+	asked := between(all, ph.WarmupEnd, ph.MeasureEnd)
+	if len(asked) == 0 {
+		return Window{Start: ph.WarmupEnd, End: ph.WarmupEnd, Why: "no interval was recorded between the end of the warm-up and that of the measurement"}
+	}
+	rate := func(r record.Interval) float64 {
+		if series < 0 || series >= len(r.Types) {
+			return 0
+		}
+		return counted(r.Types[series], t.Workload.Metric) / max(r.End-r.Start, time.Nanosecond).Seconds()
+	}
+	out := Window{Start: asked[0].Start.Seconds(), End: asked[len(asked)-1].End.Seconds(), Steady: true}
+	var why []string
+	for i, rows := range instances {
+		rows = whole(between(rows, ph.RampEnd, ph.MeasureEnd))
+		cut := stats.MSER5(values(rows, rate))
+		if !cut.Known {
+			continue
+		}
+		at := rows[min(cut.At, len(rows)-1)].Start.Seconds()
+		switch {
+		case at <= out.Start+slack:
+		case cut.Late:
+			out.Steady = false
+			why = append(why, fmt.Sprintf("the warm-up of instance %d does not end in the first half of the run (MSER-5 would cut at %s s or later)", i+1, figure(at)))
+		default:
+			out.Start = at
+			why = append(why, fmt.Sprintf("MSER-5 cut the warm-up of instance %d at %s s, later than asked for", i+1, figure(at)))
+		}
+	}
+	rows := whole(between(all, out.Start, out.End))
+	if len(rows) < leastTested {
+		why = append(why, fmt.Sprintf("too short to tell whether it was steady: %s, %d needed", count(len(rows), "interval"), leastTested))
+	} else {
+		out.Tested = true
+		p95 := func(r record.Interval) float64 { return quiet(r, series) }
+		faults := append(unsteady("throughput", values(rows, rate), driftPct), unsteady("p95", values(rows, p95), driftP95Pct)...)
+		out.Steady = out.Steady && len(faults) == 0
+		if why = append(why, faults...); len(faults) == 0 {
+			why = append(why, "no trend and no shift in throughput and p95 that matters")
+		}
+	}
+	out.Why = strings.Join(append([]string{fmt.Sprintf("%s to %s s", figure(out.Start), figure(out.End))}, why...), "; ")
+	return out
+}
+
+// quiet is the 95th percentile in µs; NaN where nothing was committed.
+func quiet(r record.Interval, series int) float64 {
+	if series < 0 || series >= len(r.Types) || r.Types[series].Committed == 0 {
+		return nan()
+	}
+	return float64(r.Types[series].P95)
+}
+
+// whole leaves out the intervals that were cut short, which the last may be:
+// the tests want equidistant values.
+func whole(rows []record.Interval) []record.Interval {
+	var longest time.Duration
+	for _, r := range rows {
+		longest = max(longest, r.End-r.Start)
+	}
+	var out []record.Interval
+	for _, r := range rows {
+		if r.End-r.Start >= longest*9/10 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func values(rows []record.Interval, of func(record.Interval) float64) []float64 {
+	out := make([]float64, len(rows))
+	for i, r := range rows {
+		out[i] = of(r)
+	}
+	return out
+}
+
+// unsteady lists what speaks against a steady xs: a trend that adds up to
+// more than limit percent of the median over the window, or a shift of more
+// than that. NaN are left out.
+func unsteady(what string, xs []float64, limit float64) []string {
+	xs = thinned(xs, mostPoints)
+	middle := stats.Median(xs)
+	if len(xs) < leastTested || !(middle > 0) {
+		return nil
+	}
+	var out []string
+	trend := stats.TrendOf(xs, 0.95)
+	drift := 100 * trend.Slope.Value * float64(len(xs)) / middle
+	if trend.P < trendLevel && math.Abs(drift) > limit {
+		out = append(out, fmt.Sprintf("%s drifts by %s over the window (Mann–Kendall, p = %.2g)", what, signed(drift), trend.P))
+	}
+	shift := stats.ShiftIn(xs)
+	jump := 100 * (shift.After - shift.Before) / middle
+	if shift.P < trendLevel && math.Abs(jump) > limit {
+		out = append(out, fmt.Sprintf("%s shifts by %s after %.0f %% of the window (CUSUM, p = %.2g)", what, signed(jump), 100*float64(shift.At)/float64(len(xs)), shift.P))
+	}
+	return out
+}
+
+func signed(pct float64) string {
+	if pct > 0 {
+		return "+" + percent(pct)
+	}
+	return percent(pct)
+}
+
+// thinned joins values to at most `most` means of equally many; NaN are left
+// out before.
+func thinned(xs []float64, most int) []float64 {
+	var there []float64
+	for _, x := range xs {
+		if x == x {
+			there = append(there, x)
+		}
+	}
+	size := (len(there) + most - 1) / most
+	if size <= 1 {
+		return there
+	}
+	var out []float64
+	for ; len(there) >= size; there = there[size:] {
+		out = append(out, stats.Mean(there[:size]))
+	}
+	return out
+}

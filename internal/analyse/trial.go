@@ -1,0 +1,144 @@
+package analyse
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+)
+
+// run is a trial with what its cell needs of it.
+type run struct {
+	Trial
+	planned  record.Planned
+	load     record.Load
+	series   []string
+	samples  []sample // by series, in the window
+	served   float64  // open loop: the part of arrivals that was served
+	manifest record.Trial
+}
+
+// analysed computes one trial's results. A trial that did not finish has
+// neither window nor figures. It counts as soon as it finished and measured
+// something: whether it may be believed is the gates' business.
+func analysed(r raw, study record.Study) (run, error) {
+	t := r.trial
+	out := run{
+		planned: t.Planned, load: t.Load, series: names(t.Workload), manifest: t, served: nan(),
+		Trial: Trial{
+			Number: t.Planned.Trial, Block: t.Block, Cell: t.Cell - 1, Label: label(t.Factors, t.Load),
+			Dir: t.Dir, Status: standing(r), Reason: t.Reason, Started: t.Started, Simulated: t.Simulated,
+			Warnings: t.Warnings, DriverCPUUs: Absent(), LatenessP99Us: Absent(),
+		},
+	}
+	out.describe(t)
+	if len(r.intervals) > 0 {
+		out.Timeline = timeline(r, study.Machine)
+	}
+	if t.Status != record.Finished {
+		out.Gates = gates(judged{raw: r})
+		return out, nil
+	}
+	out.Window = window(r.intervals, t)
+	rows := between(joined(r.intervals), out.Window.Start, out.Window.End)
+	if err := out.measure(r, rows); err != nil {
+		return run{}, err
+	}
+	out.Usage, out.Waits = usage(r, study.Machine, out.Window), waits(r, out.Window)
+	out.DriverCPUUs = driverCost(r, rows, out.Window)
+	out.Gates = gates(judged{raw: r, limits: study.Limits, window: out.Window, rows: rows, usage: out.Usage, late: out.LatenessP99Us})
+	out.Counts = len(rows) > 0
+	return out, nil
+}
+
+// describe copies what the manifest says of the instances.
+func (r *run) describe(t record.Trial) {
+	for n, i := range t.Instances {
+		prefix := ""
+		if len(t.Instances) > 1 {
+			prefix = i.Name + ": "
+		}
+		for _, c := range i.Checks {
+			r.Checks = append(r.Checks, Check{prefix + c.Name, c.About, fmt.Sprint(c.Found), wanted(c), c.Passed})
+		}
+		r.Settings = append(r.Settings, knobs(prefix, i.Setting)...)
+		r.Shape = append(r.Shape, knobs(prefix, i.Shape)...)
+		r.Confined = (n == 0 || r.Confined) && i.Confined
+		r.RestoreWay, r.RestoreS = i.Restore.Way, max(r.RestoreS, i.Restore.Seconds)
+	}
+}
+
+// wanted says in words what a check allows.
+func wanted(c record.Check) string {
+	if c.Least == c.Most {
+		return fmt.Sprint(c.Least)
+	}
+	return fmt.Sprintf("%d to %d", c.Least, c.Most)
+}
+
+func knobs(prefix string, ks []record.Knob) []Knob {
+	var out []Knob
+	for _, k := range ks {
+		out = append(out, Knob{prefix + k.Name, k.Intended, k.Effective, k.Default, k.Why, k.Matches})
+	}
+	return out
+}
+
+// measure fills in throughput and response times of the window.
+func (r *run) measure(in raw, rows []record.Interval) error {
+	w := r.Window
+	length := w.End - w.Start
+	if len(rows) == 0 || length <= 0 {
+		return nil
+	}
+	found, err := timesOf(in, w)
+	if err != nil {
+		return err
+	}
+	for i, name := range r.series {
+		r.samples = append(r.samples, sample{times: found[i], series: total(rows, i), seconds: length})
+		r.Types = append(r.Types, latency(name, in.trial.Workload, r.samples[i:], 0))
+	}
+	m := in.trial.Workload.Metric
+	done := counted(total(rows, metricSeries(in.trial.Workload)), m)
+	r.Throughput = done / length * m.PerSeconds
+	if rate := r.load.RatePerS; rate > 0 {
+		r.served = unitsDone(rows, in.trial.Workload) / length / (rate * float64(max(1, len(in.intervals))))
+	}
+	var late dist
+	for i := range in.intervals {
+		h, err := in.late(i, seconds(w.Start), seconds(w.End))
+		if err != nil {
+			return err
+		}
+		late = merge(late, distOf(h))
+	}
+	if p99 := late.at(99); p99.OK() {
+		r.LatenessP99Us = p99 * 1e3
+	}
+	return nil
+}
+
+// unitsDone is how many units ended in rows: those of the unit's own series,
+// or all transactions where each is a unit.
+func unitsDone(rows []record.Interval, w record.Workload) float64 {
+	first, last := 0, len(w.Types)
+	if w.Unit != "" {
+		first, last = len(w.Types), len(w.Types)+1
+	}
+	var n int64
+	for i := first; i < last; i++ {
+		s := total(rows, i)
+		n += s.Committed + s.RolledBack + failed(s)
+	}
+	return float64(n)
+}
+
+// driverCost is the driver's CPU time for one of what the metric counts, µs.
+func driverCost(r raw, rows []record.Interval, w Window) Number {
+	cpu := columns{r.driver}.sum(w.Start, w.End, "cpu_user_s", "cpu_system_s")
+	done := counted(total(rows, metricSeries(r.trial.Workload)), r.trial.Workload.Metric)
+	return Number(cpu * (w.End - w.Start) * 1e6 / done)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

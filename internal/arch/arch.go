@@ -1,0 +1,3 @@
+// Package arch holds no code: its test executes the import rules of
+// docs/guide/architecture.md.
+package arch

@@ -1,0 +1,65 @@
+// Package catalog is the one place that lists what this build offers. Adding
+// a workload, an engine or a provider adds its folder and one line here.
+package catalog
+
+import (
+	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/native"
+	"github.com/loadstone-perf/loadstone/internal/study"
+	"github.com/loadstone-perf/loadstone/internal/unit"
+	"github.com/loadstone-perf/loadstone/internal/workload"
+	"github.com/loadstone-perf/loadstone/internal/workload/dvdstore"
+)
+
+// Workloads are the workloads that a study can name.
+func Workloads() []workload.Kind {
+	return []workload.Kind{
+		dvdstore.Kind(),
+	}
+}
+
+// Engine is an engine that a study can name.
+type Engine struct {
+	Name, About string
+	New         func() engine.Engine
+}
+
+// Engines are the database products that a study can name.
+func Engines() []Engine {
+	return []Engine{
+		{"postgres", "PostgreSQL: the server on this machine, else fetched binaries", postgres.New},
+	}
+}
+
+// Provider is a provider that a study can name.
+type Provider struct {
+	Name, About string
+	New         func() provider.Provider
+}
+
+// Providers are the places where instances can live.
+func Providers() []Provider {
+	return []Provider{
+		{"native", "this machine itself, each instance in a control group of its own", native.New},
+	}
+}
+
+// Known is the catalogue as study files see it.
+func Known() study.Known {
+	var k study.Known
+	for _, w := range Workloads() {
+		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Check: func(v unit.Values) error {
+			_, err := w.New(v, 1)
+			return err
+		}})
+	}
+	for _, e := range Engines() {
+		k.Engines = append(k.Engines, study.Offer{Name: e.Name, About: e.About})
+	}
+	for _, p := range Providers() {
+		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About})
+	}
+	return k
+}

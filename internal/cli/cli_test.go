@@ -1,0 +1,117 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/loadstone-perf/loadstone/internal/catalog"
+	"github.com/loadstone-perf/loadstone/internal/cli"
+	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/engine"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"loadstone": func() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestCommandLine plays testdata/script: each file is a conversation with the
+// program. Those that need a server share one cache, so that the golden state
+// is loaded once.
+func TestCommandLine(t *testing.T) {
+	cache := openDir(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("LOADSTONE_CACHE", cache)
+			e.Setenv("NO_COLOR", "1")
+			return nil
+		},
+		Condition: func(name string) (bool, error) { return name == "server" && server(t), nil },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"until":     until,
+			"signal":    signal,
+			"noservers": func(ts *testscript.TestScript, _ bool, _ []string) { noServers(ts, cache) },
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+// openDir is a temporary directory that a server's own user can reach, as
+// t.TempDir is not.
+func openDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "loadstone-cli-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// server says whether this machine has a server program; in CI it must.
+func server(t *testing.T) bool {
+	_, err := catalog.Engines()[0].New().Locate(t.Context(), engine.Want{})
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("no PostgreSQL server on this machine: ", err)
+	}
+	return err == nil
+}
+
+// until waits (bounded) until a file that a glob names contains a text:
+// until GLOB TEXT.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: until GLOB TEXT")
+	}
+	c, give := clock.Real{}, clock.Real{}.Now().Add(2*time.Minute)
+	for c.Now().Before(give) {
+		names, err := filepath.Glob(ts.MkAbs(args[0]))
+		ts.Check(err)
+		for _, name := range names {
+			if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), args[1]) {
+				return
+			}
+		}
+		ts.Check(c.SleepUntil(ts.Context(), c.Now().Add(20*time.Millisecond)))
+	}
+	ts.Fatalf("%q did not appear in %s", args[1], args[0])
+}
+
+// signal sends a signal to the one background command: signal INT|KILL.
+func signal(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: signal INT|KILL")
+	}
+	which := map[string]os.Signal{"INT": os.Interrupt, "KILL": syscall.SIGKILL}[args[0]]
+	for _, cmd := range ts.BackgroundCmds() {
+		if cmd.ProcessState == nil {
+			ts.Check(cmd.Process.Signal(which))
+		}
+	}
+}
+
+// noServers waits (bounded) until no process has its files below the cache.
+func noServers(ts *testscript.TestScript, cache string) {
+	c, give := clock.Real{}, clock.Real{}.Now().Add(20*time.Second)
+	var left []byte
+	for c.Now().Before(give) {
+		// No pgrep: it would find the shell that asks.
+		left, _ = exec.Command("sh", "-c", `for p in /proc/[0-9]*; do readlink $p/cwd; done 2>/dev/null | grep -F "$0"`, cache+"/instances").Output()
+		if len(left) == 0 {
+			return
+		}
+		ts.Check(c.SleepUntil(ts.Context(), c.Now().Add(50*time.Millisecond)))
+	}
+	ts.Fatalf("processes are left in:\n%s", left)
+}

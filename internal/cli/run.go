@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/analyse"
+	"github.com/loadstone-perf/loadstone/internal/observe"
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/report"
+	"github.com/loadstone-perf/loadstone/internal/trial"
+)
+
+type runCommand struct {
+	File string `arg:"" help:"Study file, or the name of a ready-made study ('loadstone list')."`
+	Out  string `short:"o" help:"Directory for the results; must not exist or be empty. Default: results/STUDY-DATE-TIME." placeholder:"DIR"`
+	JSON bool   `help:"Print the results as JSON; progress still goes to standard error."`
+}
+
+// Help is shown by 'loadstone run --help'.
+func (runCommand) Help() string {
+	return `The last line of output is the path of the report. Ctrl-C gives up the trial in flight and keeps the finished ones; 'loadstone resume DIR' runs the rest.
+
+Exit codes: 0 good, 1 failed, 2 wrong usage or study file, 3 ran but a check or the validity gate said no.
+
+Examples:
+  loadstone run quickstart
+  loadstone run studies/quickstart.yaml --out /tmp/first
+  loadstone run my.yaml --json > result.json`
+}
+
+// Run runs a study from its file to its report.
+func (c runCommand) Run(e *env) error {
+	file, source, err := readStudy(c.File)
+	if err != nil {
+		return err
+	}
+	j, err := newJob(file, source)
+	if err != nil {
+		return err
+	}
+	show := newProgress(e, j)
+	if err := j.ready(e, show); err != nil {
+		return err
+	}
+	out := c.Out
+	if out == "" {
+		out = filepath.Join("results", j.plan.Study.Name+"-"+e.clock.Now().Format("20060102-150405"))
+	}
+	dir, err := record.Create(out, j.describe(e), source)
+	if err != nil {
+		return err
+	}
+	return j.finish(e, dir, show, j.planned(), c.JSON)
+}
+
+// ready makes sure that everything a study needs is there.
+func (j *job) ready(e *env, show *progress) error {
+	j.locate(e, true, show.fetching)
+	if err := e.ctx.Err(); err != nil {
+		return errors.New("stopped before anything was started")
+	}
+	problems := j.problems(e)
+	if len(problems) == 0 {
+		return os.MkdirAll(e.cache, 0o755)
+	}
+	text := "this study can't run here; nothing was started:"
+	for _, p := range problems {
+		text += fmt.Sprintf("\n  %s\n    remedy: %s", p.What, p.Remedy)
+	}
+	return errors.New(text)
+}
+
+// describe is the head of a result directory.
+func (j *job) describe(e *env) record.Study {
+	s := j.plan.Study
+	m := observe.Machine(e.cache)
+	if us, err := observe.FsyncMicroseconds(e.clock, e.cache); err == nil {
+		m.Disk.FsyncUs = us
+	}
+	return record.Study{
+		Format: record.Format, Loadstone: programVersion(), Name: s.Name, Question: s.Question,
+		File: filepath.Base(s.File), Seed: s.Seed, Created: e.clock.Now().UTC().Truncate(time.Second),
+		Machine: m, Plan: j.planned(), Limits: record.Limits{ErrorsPct: s.Limits.ErrorsPct},
+	}
+}
+
+// finish runs the pending trials and, whatever became of them, writes the
+// report of what is there.
+func (j *job) finish(e *env, dir *record.Dir, show *progress, pending []record.Planned, asJSON bool) error {
+	unlock, err := dir.Lock()
+	if err != nil {
+		return err
+	}
+	seq := trial.Sequence{
+		Bench: &trial.Bench{
+			Clock: e.clock, Provider: j.provider, Engine: j.engine, Install: j.install,
+			Cache: e.cache, Loadstone: programVersion(), Progress: show.step,
+		},
+		Plan: j.plan, Dir: dir, Kind: j.kind, Began: show.began, Done: show.done,
+	}
+	show.begin(pending)
+	runErr := seq.Run(e.ctx, pending)
+	show.end()
+	unlock()
+	if errors.Is(runErr, context.Canceled) {
+		runErr = fmt.Errorf("stopped; 'loadstone resume %s' runs what is missing", dir.Path())
+	}
+	return errors.Join(runErr, publish(e, dir, asJSON))
+}
+
+// publish analyses a result directory, writes its report and prints where it
+// is. A result that the gate refuses is an invalidError.
+func publish(e *env, dir *record.Dir, asJSON bool) error {
+	result, err := analyse.Load(dir)
+	if err != nil {
+		return err
+	}
+	page, err := report.Write(result, filepath.Join(dir.Path(), "report"))
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = e.json(struct {
+			Directory string         `json:"directory"`
+			Report    string         `json:"report"`
+			Result    *analyse.Study `json:"result"`
+		}{dir.Path(), page, result})
+	} else {
+		e.printf("\n%s\n\n%s\n", result.Answer, page)
+	}
+	if err == nil && !result.Valid {
+		err = invalidError{fmt.Errorf("the result is INVALID: %d reasons, see the report", len(result.Invalid))}
+	}
+	return err
+}

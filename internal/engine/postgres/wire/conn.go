@@ -1,0 +1,280 @@
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loadstone-perf/loadstone/internal/workload"
+)
+
+// Config says where to connect, as whom, and what to prepare.
+type Config struct {
+	Network  string // "unix" or "tcp"
+	Address  string // path of the socket, or host:port
+	User     string
+	Password string // "" where the server asks for none
+	Database string
+
+	// Statements are prepared and described before Dial returns, in one
+	// round trip.
+	Statements []Prepared
+	// Render gives the SQL of a statement that is not among Statements,
+	// which is then prepared on its first use. nil refuses such statements.
+	// An engine.Dialect's Statement method fits.
+	Render func(*workload.Statement) (string, error)
+}
+
+// Prepared is one statement to prepare.
+type Prepared struct {
+	Index int    // workload.Statement.Index; negative for a statement without one
+	Name  string // workload.Statement.Name
+	SQL   string // with $1, $2, … for the parameters
+}
+
+// connectTimeout bounds connecting and authentication.
+const connectTimeout = 30 * time.Second
+
+// The states of a Conn. Run moves it from idle to busy and back, so that
+// Close and an ending context know whether an answer is outstanding.
+const (
+	idle int32 = iota
+	busy
+	closed
+)
+
+// Conn is one connection to a PostgreSQL server. It implements engine.Conn.
+//
+// One goroutine uses it at a time; Close alone may be called from another,
+// and makes a call under way fail with an error classed Connection.
+type Conn struct {
+	net  net.Conn
+	link link
+	in   input
+	out  []byte
+
+	byIndex   []*statement
+	known     map[*workload.Statement]*statement
+	named     map[string]*statement
+	render    func(*workload.Statement) (string, error)
+	control   [workload.Rollback + 1]*statement
+	adhoc     int // statements prepared so far, for their names on the server
+	begin     *statement
+	txStatus  byte
+	values    []workload.Value
+	pid       uint32
+	secretKey []byte
+
+	state  atomic.Int32
+	broken error // why the connection can't be used any more; set by its user only
+
+	// mu orders an ending context's expire against the next call's watch.
+	mu      sync.Mutex
+	done    <-chan struct{} // of the watched context
+	expired error           // why the network deadline is set; nil where it is not
+	unwatch func() bool
+}
+
+// Dial connects, authenticates and prepares c.Statements. ctx bounds this
+// only; later calls watch their own. TLS is not spoken.
+func Dial(ctx context.Context, c Config) (*Conn, error) {
+	pc, err := pgconn.ParseConfig("host=localhost port=5432 sslmode=disable target_session_attrs=any")
+	if err != nil {
+		return nil, fmt.Errorf("connect to PostgreSQL at %s: the PG* environment variables: %w", c.Address, err)
+	}
+	pc.User, pc.Password, pc.Database = c.User, c.Password, c.Database
+	pc.TLSConfig, pc.Fallbacks = nil, nil
+	pc.ConnectTimeout = connectTimeout
+	pc.RuntimeParams = map[string]string{"application_name": "loadstone", "client_encoding": "UTF8"}
+	// The address is ours, not looked up from a host name.
+	pc.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+	pc.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, c.Network, c.Address)
+	}
+	conn, err := Connect(ctx, pc)
+	if err != nil {
+		return nil, err
+	}
+	conn.render = c.Render
+	if err := conn.prepareAll(ctx, c.Statements); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Connect connects as cfg, made by pgconn.ParseConfig, says; nothing but
+// transaction control is prepared.
+func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
+	pc, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to PostgreSQL as %s to database %s: %w", cfg.User, cfg.Database, err)
+	}
+	h, err := pc.Hijack()
+	if err != nil {
+		return nil, fmt.Errorf("take over the connection to PostgreSQL: %w", err)
+	}
+	if h.TxStatus != 'I' || h.Frontend.ReadBufferLen() != 0 {
+		h.Conn.Close()
+		return nil, errors.New("take over the connection to PostgreSQL: the server said more than it should before the first statement")
+	}
+	c := &Conn{
+		net: h.Conn, txStatus: h.TxStatus, pid: h.PID, secretKey: h.SecretKey,
+		known: map[*workload.Statement]*statement{},
+		named: map[string]*statement{},
+	}
+	if err := c.link.attach(h.Conn); err != nil {
+		h.Conn.Close()
+		return nil, err
+	}
+	c.in = newInput(&c.link)
+	if err := c.prepareControl(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the connection. It may be called more than once and from any
+// goroutine. Where a statement is under way, or was given up, the server is
+// asked to cancel it, so that it does not work on for nobody.
+func (c *Conn) Close() error {
+	was := c.state.Swap(closed)
+	if was == closed {
+		return nil
+	}
+	c.mu.Lock()
+	unwatch := c.unwatch
+	given := c.expired != nil
+	c.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	if was == idle && !given {
+		// Best effort: without it the server logs a lost client at most.
+		c.net.Write([]byte{'X', 0, 0, 0, 4})
+	} else {
+		c.cancel()
+	}
+	if err := c.net.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("close the connection to PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// cancelBound is how long asking for a cancel may take.
+const cancelBound = 500 * time.Millisecond
+
+// cancel asks the server, over a connection of its own, to give up the
+// statement under way (Frontend/Backend Protocol, Canceling Requests in
+// Progress). Nobody can do anything about a failure.
+func (c *Conn) cancel() {
+	addr := c.net.RemoteAddr()
+	if addr == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), cancelBound)
+	defer stop()
+	var d net.Dialer
+	n, err := d.DialContext(ctx, addr.Network(), addr.String())
+	if err != nil {
+		return
+	}
+	defer n.Close()
+	deadline, _ := ctx.Deadline()
+	n.SetDeadline(deadline)
+	msg := binary.BigEndian.AppendUint32(nil, uint32(12+len(c.secretKey)))
+	msg = binary.BigEndian.AppendUint32(msg, 80877102)
+	msg = binary.BigEndian.AppendUint32(msg, c.pid)
+	if _, err := n.Write(append(msg, c.secretKey...)); err == nil {
+		n.Read(msg[:1]) // the server closes once the signal is sent
+	}
+}
+
+// enter begins a call: the connection is usable, ctx has not ended and is
+// watched, and the buffers are empty.
+func (c *Conn) enter(ctx context.Context) error {
+	if c.broken != nil {
+		return c.broken
+	}
+	if !c.state.CompareAndSwap(idle, busy) {
+		if c.state.Load() == closed {
+			return &lost{net.ErrClosed}
+		}
+		return errors.New("PostgreSQL connection used by two goroutines at once")
+	}
+	if done := ctx.Done(); done != c.done {
+		c.watch(ctx, done)
+	}
+	if err := ctx.Err(); err != nil {
+		c.leave()
+		return &lost{err}
+	}
+	c.out = c.out[:0]
+	c.in.reset()
+	return nil
+}
+
+// leave ends a call.
+func (c *Conn) leave() { c.state.CompareAndSwap(busy, idle) }
+
+// watch makes ctx the context whose end interrupts calls. Users pass the
+// same context call after call, so a call costs a comparison of channels and
+// no goroutine or timer.
+//
+// expire runs in a goroutine of its own and may be late: for a call that has
+// ended, or while the next context's call runs. So it acts only while its
+// context is the watched one and a call is under way, and a deadline that hit
+// no call is taken back here.
+func (c *Conn) watch(ctx context.Context, done <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	c.done, c.unwatch = done, nil
+	if c.expired != nil {
+		c.net.SetDeadline(time.Time{})
+		c.expired = nil
+	}
+	if done != nil {
+		c.unwatch = context.AfterFunc(ctx, func() { c.expire(done, ctx.Err()) })
+	}
+}
+
+// expire interrupts the call under way, if it is done's.
+func (c *Conn) expire(done <-chan struct{}, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == done && c.state.Load() == busy {
+		c.expired = why
+		c.net.SetDeadline(time.Unix(1, 0))
+	}
+}
+
+// fail records that the connection can't go on and returns the error to give.
+// The server's and the client's ideas of where they are differ from here on.
+func (c *Conn) fail(err error) error {
+	c.mu.Lock()
+	if c.expired != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = c.expired
+	}
+	c.mu.Unlock()
+	if c.broken == nil {
+		c.broken = &lost{err}
+	}
+	return c.broken
+}
+
+// InTransaction tells whether the server is inside a transaction that Begin
+// opened, failed or not.
+func (c *Conn) InTransaction() bool { return c.begin != nil || c.txStatus != 'I' }

@@ -1,0 +1,2 @@
+// Package wire is the hot path to PostgreSQL.
+package wire

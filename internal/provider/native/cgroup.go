@@ -1,0 +1,471 @@
+//go:build linux
+
+package native
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/provider"
+)
+
+// layout is how this machine offers control groups to this process.
+type layout struct {
+	// v1 holds our own cgroup of each v1 controller; v2 that of the v2
+	// hierarchy, with an empty dir where there is none. In a hybrid layout
+	// both are there, and v2 has the controllers that v1 has not.
+	v1 map[string]place
+	v2 place
+}
+
+// place is a cgroup and the mount point above which nothing can be seen.
+type place struct {
+	mount, dir string
+	// with lists the v1 controllers mounted together here, in order.
+	with []string
+}
+
+// discover reads the layout from /proc.
+func discover() (layout, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return layout{}, fmt.Errorf("control groups: %w", err)
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return layout{}, fmt.Errorf("control groups: %w", err)
+	}
+	return parseLayout(string(mounts), string(own)), nil
+}
+
+// parseLayout joins /proc/self/mountinfo and /proc/self/cgroup
+// (proc_pid_mountinfo(5), cgroups(7)).
+func parseLayout(mountinfo, self string) layout {
+	paths := map[string]string{} // controller, or "" for v2 → our path
+	for _, line := range strings.Split(self, "\n") {
+		f := strings.SplitN(line, ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		for _, c := range strings.Split(f[1], ",") {
+			paths[c] = f[2]
+		}
+	}
+	l := layout{v1: map[string]place{}}
+	for _, line := range strings.Split(mountinfo, "\n") {
+		head, tail, ok := strings.Cut(line, " - ")
+		h, t := strings.Fields(head), strings.Fields(tail)
+		if !ok || len(h) < 5 || len(t) < 3 {
+			continue
+		}
+		root, mount := unescape(h[3]), unescape(h[4])
+		switch t[0] {
+		case "cgroup2":
+			if path, ok := paths[""]; ok && l.v2.dir == "" {
+				l.v2 = place{mount: mount, dir: below(mount, root, path)}
+			}
+		case "cgroup":
+			var with []string
+			for _, c := range strings.Split(t[2], ",") {
+				if _, ok := paths[c]; ok && c != "" {
+					with = append(with, c)
+				}
+			}
+			slices.Sort(with)
+			for _, c := range with {
+				if _, seen := l.v1[c]; !seen {
+					l.v1[c] = place{mount: mount, dir: below(mount, root, paths[c]), with: with}
+				}
+			}
+		}
+	}
+	return l
+}
+
+// below finds the cgroup path in a hierarchy of which root is mounted at
+// mount. Inside a container the path may lie outside of what is mounted; then
+// the mount itself is the nearest that can be seen.
+func below(mount, root, path string) string {
+	rest, err := filepath.Rel(root, path)
+	if err != nil || strings.HasPrefix(rest, "..") {
+		return mount
+	}
+	return filepath.Join(mount, rest)
+}
+
+// unescape undoes the octal escapes of mountinfo.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// group is the cgroups of one instance. A nil group is one that could not be
+// had.
+type group struct {
+	v1 map[string]string // controller → directory
+	v2 string            // directory, "" for none
+	// enable holds the v2 controllers to switch on in v2's parent.
+	enable []string
+	// entry is v2 opened, for clone3; nil until created.
+	entry *os.File
+	// places is where the group's own limits are looked up, and those of the
+	// cgroups around it.
+	places layout
+}
+
+// groupName is the name of the cgroups of the instance with this id.
+func groupName(id string) string { return "loadstone-" + id }
+
+// needed lists the controllers that s needs.
+func needed(s provider.Shape) []string {
+	var need []string
+	if s.CPUs > 0 || s.CPUShares > 0 {
+		need = append(need, "cpu")
+	}
+	if s.CPUSet != "" {
+		need = append(need, "cpuset")
+	}
+	if s.Memory > 0 {
+		need = append(need, "memory")
+	}
+	return need
+}
+
+// plan chooses where the cgroups of an instance will be; it makes nothing.
+// It returns nil where no cgroup can be had and none is needed.
+func (l layout) plan(id string, s provider.Shape) (*group, error) {
+	g := &group{v1: map[string]string{}, places: l}
+	var fromV2 []string
+	for _, c := range needed(s) {
+		at, ok := l.v1[c]
+		if !ok {
+			fromV2 = append(fromV2, c)
+			continue
+		}
+		if err := mayMake(at.dir); err != nil {
+			return nil, err
+		}
+		g.v1[c] = filepath.Join(at.dir, groupName(id))
+	}
+	// Controllers that only count. A cpuacct that is mounted together with
+	// cpu would bring the scheduler's grouping with it.
+	for _, c := range []string{"cpuacct", "memory", "blkio"} {
+		at, ok := l.v1[c]
+		weighs := slices.Contains(at.with, "cpu") && g.v1["cpu"] == ""
+		if ok && !weighs && mayMake(at.dir) == nil {
+			g.v1[c] = filepath.Join(at.dir, groupName(id))
+		}
+	}
+	parent, err := l.parent2(fromV2)
+	switch {
+	case err == nil:
+		g.v2, g.enable = filepath.Join(parent, groupName(id)), fromV2
+	case len(fromV2) > 0:
+		return nil, err
+	}
+	if g.v2 == "" && len(g.v1) == 0 {
+		return nil, nil
+	}
+	return g, nil
+}
+
+// mayMake says why cgroups can't be made in dir.
+func mayMake(dir string) error {
+	for _, path := range []string{dir, filepath.Join(dir, "cgroup.procs")} {
+		if err := unix.Access(path, unix.W_OK); err != nil {
+			return fmt.Errorf("no right to make a control group in %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// parent2 finds the nearest v2 cgroup, from our own up, in which a cgroup
+// with the controllers can be made. Processes and controllers exclude each
+// other in one cgroup, so this is often the one above ours; it never goes
+// past a cgroup that limits us, since the instance would then have more than
+// its surroundings allow.
+func (l layout) parent2(need []string) (string, error) {
+	if l.v2.dir == "" {
+		if len(need) > 0 {
+			return "", fmt.Errorf("this kernel offers no controller %s", strings.Join(need, ", "))
+		}
+		return "", errors.New("no v2 hierarchy")
+	}
+	var why error
+	for dir := l.v2.dir; ; dir = filepath.Dir(dir) {
+		if err := mayMake(dir); err != nil {
+			return "", errors.Join(why, err)
+		}
+		err := offers(dir, need)
+		if err == nil {
+			return dir, nil
+		}
+		why = errors.Join(why, err)
+		if dir == l.v2.mount {
+			return "", why
+		}
+		if own, err := limitsOf(2, dir); err != nil || own.any() {
+			return "", errors.Join(why, fmt.Errorf("%s has limits of its own, which the instance must not leave", dir))
+		}
+	}
+}
+
+// offers says why a child of the v2 cgroup dir can't have the controllers.
+func offers(dir string, need []string) error {
+	have := words(filepath.Join(dir, "cgroup.controllers"))
+	on := words(filepath.Join(dir, "cgroup.subtree_control"))
+	for _, c := range need {
+		switch {
+		case slices.Contains(on, c):
+		case !slices.Contains(have, c):
+			return fmt.Errorf("controller %s is not available in %s", c, dir)
+		case unix.Access(filepath.Join(dir, "cgroup.subtree_control"), unix.W_OK) != nil:
+			return fmt.Errorf("no right to enable controller %s in %s", c, dir)
+		case holdsProcesses(dir):
+			return fmt.Errorf("controller %s can't be enabled in %s while processes are in it", c, dir)
+		}
+	}
+	return nil
+}
+
+// holdsProcesses says whether dir is a v2 cgroup whose own processes keep it
+// from enabling controllers. The real root, which has no cgroup.type, may.
+func holdsProcesses(dir string) bool {
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.type")); err != nil {
+		return false
+	}
+	return len(words(filepath.Join(dir, "cgroup.procs"))) > 0
+}
+
+// words reads a file's words; an unreadable file has none.
+func words(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text))
+}
+
+// v1Dirs returns the v1 directories, each once, in a fixed order.
+func (g *group) v1Dirs() []string {
+	var dirs []string
+	for _, d := range g.v1 {
+		dirs = append(dirs, d)
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// dirs returns every directory of the group.
+func (g *group) dirs() []string {
+	if g == nil {
+		return nil
+	}
+	if g.v2 == "" {
+		return g.v1Dirs()
+	}
+	return append(g.v1Dirs(), g.v2)
+}
+
+// killDirs returns the directories in which killing reaches every process:
+// all of them, since a process that is just entering is only in some.
+func (g *group) killDirs() []string { return g.dirs() }
+
+// create makes the cgroups with their limits, ready to be entered by who.
+func (g *group) create(s provider.Shape, who account) error {
+	if g == nil {
+		return nil
+	}
+	for _, dir := range g.dirs() {
+		if dir == g.v2 {
+			if err := enable(filepath.Dir(dir), g.enable); err != nil {
+				return err
+			}
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fmt.Errorf("control group: %w", err)
+		}
+	}
+	if err := g.limit(s); err != nil {
+		return err
+	}
+	// The shell that enters a v1 cgroup has given its rights up already. The
+	// file alone is handed over: its owner can move only own processes, and
+	// only into here.
+	for _, dir := range g.v1Dirs() {
+		if err := who.own(filepath.Join(dir, "cgroup.procs")); err != nil {
+			return fmt.Errorf("control group: %w", err)
+		}
+	}
+	if g.v2 == "" {
+		return nil
+	}
+	var err error
+	g.entry, err = os.OpenFile(g.v2, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
+	return nil
+}
+
+// enable switches v2 controllers on for the children of dir, and io, which
+// only counts, where it can be had.
+func enable(dir string, controllers []string) error {
+	on := words(filepath.Join(dir, "cgroup.subtree_control"))
+	if len(controllers) > 0 && offers(dir, []string{"io"}) == nil && !slices.Contains(on, "io") {
+		_ = writeFile(filepath.Join(dir, "cgroup.subtree_control"), "+io")
+	}
+	for _, c := range controllers {
+		if slices.Contains(on, c) {
+			continue
+		}
+		if err := writeFile(filepath.Join(dir, "cgroup.subtree_control"), "+"+c); err != nil {
+			return fmt.Errorf("enable controller %s: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// holds checks what a command of the instance saw in its /proc/self/cgroup.
+func (g *group) holds(self string) error {
+	if g == nil {
+		return nil
+	}
+	for _, dir := range g.dirs() {
+		if !strings.Contains(self, "/"+filepath.Base(dir)+"\n") {
+			return fmt.Errorf("a first command did not enter the control group %s: it was in %q", dir, self)
+		}
+	}
+	seen := strings.Count(self, "/"+filepath.Base(g.dirs()[0])+"\n")
+	if seen != len(g.dirs()) {
+		return fmt.Errorf("a first command entered %d of %d control groups", seen, len(g.dirs()))
+	}
+	return nil
+}
+
+// pids returns the processes in the group.
+func (g *group) pids() []int {
+	var pids []int
+	if g.v2 != "" {
+		return procs(g.v2)
+	}
+	for _, dir := range g.v1Dirs() {
+		pids = append(pids, procs(dir)...)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+func procs(dir string) []int {
+	var pids []int
+	for _, w := range words(filepath.Join(dir, "cgroup.procs")) {
+		// 0 stands for processes of a pid namespace that we can't see.
+		if pid, err := strconv.Atoi(w); err == nil && pid > 1 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (g *group) kill(ctx context.Context, clk clock.Clock) error {
+	var errs []error
+	for _, dir := range g.killDirs() {
+		errs = append(errs, killDir(ctx, clk, dir))
+	}
+	return errors.Join(errs...)
+}
+
+// killDir kills every process in the cgroup and waits until it is empty.
+func killDir(ctx context.Context, clk clock.Clock, dir string) error {
+	for {
+		pids := procs(dir)
+		if len(pids) == 0 {
+			return nil
+		}
+		if writeFile(filepath.Join(dir, "cgroup.kill"), "1") != nil {
+			for _, pid := range pids {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+					return fmt.Errorf("kill process %d in %s: %w", pid, dir, err)
+				}
+			}
+		}
+		if err := pause(ctx, clk); err != nil {
+			return fmt.Errorf("%d processes in %s do not end: %w", len(pids), dir, err)
+		}
+	}
+}
+
+func (g *group) remove(ctx context.Context, clk clock.Clock) error {
+	if g == nil {
+		return nil
+	}
+	if g.entry != nil {
+		g.entry.Close()
+	}
+	var errs []error
+	for _, dir := range g.dirs() {
+		errs = append(errs, removeCgroup(ctx, clk, dir))
+	}
+	return errors.Join(errs...)
+}
+
+// removeCgroup removes an empty cgroup. The kernel says "busy" for a moment
+// after the last process has ended.
+func removeCgroup(ctx context.Context, clk clock.Clock, dir string) error {
+	for {
+		err := unix.Rmdir(dir)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("remove control group %s: %w", dir, err)
+		}
+		if ended := pause(ctx, clk); ended != nil {
+			return fmt.Errorf("remove control group %s: %w", dir, err)
+		}
+	}
+}
+
+// isCgroup says whether dir is in a cgroup file system.
+func isCgroup(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && (fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
+}
+
+// writeFile writes to a file that the kernel provides: no creating, no
+// truncating.
+func writeFile(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// readLine reads a file that the kernel provides, without its end of line.
+func readLine(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	return string(bytes.TrimSpace(text)), err
+}

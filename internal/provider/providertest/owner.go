@@ -1,0 +1,121 @@
+package providertest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/loadstone-perf/loadstone/internal/provider"
+)
+
+// roleVar says, in the environment of a test binary that was started by a
+// test, which cache it shall provision in before it is killed.
+const roleVar = "LOADSTONE_PROVIDERTEST_OWNER"
+
+// Main is for TestMain of a package that calls Run: it runs the tests, or
+// plays the owner that one of them kills. It does not return.
+func Main(m *testing.M, newProvider func() provider.Provider) {
+	cache := os.Getenv(roleVar)
+	if cache == "" {
+		os.Exit(m.Run())
+	}
+	if err := own(newProvider(), cache); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// owned is what an owner tells of its instance.
+type owned struct {
+	Dir  string
+	PIDs []string
+}
+
+// own provisions an instance, starts two servers in it, tells, and waits for
+// its end.
+func own(p provider.Provider, cache string) error {
+	inst, err := p.Provision(context.Background(), provider.Request{Name: "subject", Cache: cache})
+	if err != nil {
+		return err
+	}
+	m, ok := inst.(provider.Machine)
+	if !ok {
+		return errors.New("not a machine")
+	}
+	told := owned{Dir: m.Dir()}
+	for range 2 {
+		_, pids, err := startServer(context.Background(), m)
+		if err != nil {
+			return err
+		}
+		told.PIDs = append(told.PIDs, pids...)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// killLeavesNothing kills an owner so that it can do nothing more, and looks
+// whether everything it ran ends, and whether the next provision removes what
+// it left.
+func killLeavesNothing(t *testing.T, s suite) {
+	cache := s.dir(t)
+	if _, ok := s.provision(t, cache, provider.Shape{}).(provider.Machine); !ok {
+		t.Skip("instances of this provider run no programs")
+	}
+	owner := exec.CommandContext(t.Context(), os.Args[0])
+	owner.Env = append(os.Environ(), roleVar+"="+cache)
+	owner.Stderr = os.Stderr
+	stdin, err := owner.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the owner said nothing: %v", err)
+	}
+	var told owned
+	if err := json.Unmarshal(line, &told); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range told.PIDs {
+		if gone(pid) {
+			t.Fatalf("process %s does not even run", pid)
+		}
+	}
+	live := s.machine(t, cache, provider.Shape{})
+	if _, err := os.Stat(told.Dir); err != nil {
+		t.Fatalf("a provision swept an instance whose owner lives: %v", err)
+	}
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait()
+	for _, pid := range told.PIDs {
+		eventually(t, "process "+pid+" ends with its owner", func() bool { return gone(pid) })
+	}
+	s.provision(t, cache, provider.Shape{})
+	if _, err := os.Stat(told.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory of a dead owner stays: %v", err)
+	}
+	if got := sh(t, live, "echo alive"); got != "alive" {
+		t.Errorf("sweeping hurt another instance: %q", got)
+	}
+}

@@ -1,0 +1,181 @@
+// Package loadcurve draws a quantity over the load that was offered: measured
+// points with their intervals, a fitted model dashed behind them, and the load
+// at which the system saturates.
+package loadcurve
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/loadstone-perf/loadstone/internal/report/figure/chart"
+)
+
+// Data is what the figure shows.
+type Data struct {
+	Width, Height  float64
+	XLabel, YLabel string // quantity and unit
+	Lines          []Line
+	// LogY makes equal ratios equal heights; otherwise the y axis begins at 0.
+	LogY bool
+	// LimitY is drawn across with LimitLabel where it is above 0.
+	LimitY     float64
+	LimitLabel string
+}
+
+// Line is one configuration over rising load.
+type Line struct {
+	Name   string
+	Points []Point
+	Model  []Point // Low and High are not used
+	Knee   float64 // load at saturation; NaN or 0 for none
+}
+
+// Point is a measurement; Y is NaN where there is none, Low and High are NaN
+// where there is no interval.
+type Point struct{ X, Y, Low, High float64 }
+
+// SVG returns the figure.
+func SVG(d Data) string {
+	var x, y chart.Extent
+	x.Add(0)
+	if !d.LogY {
+		y.Add(0)
+	}
+	see := y.Add
+	if d.LogY {
+		see = y.AddPositive
+	}
+	points := 0
+	for _, l := range d.Lines {
+		for _, p := range l.Points {
+			x.Add(p.X)
+			see(p.Y, p.Low, p.High)
+			if !math.IsNaN(p.Y) {
+				points++
+			}
+		}
+		for _, p := range l.Model {
+			x.Add(p.X)
+			see(p.Y)
+		}
+	}
+	if points > 0 && d.LimitY > 0 && d.LimitY < 3*y.Max {
+		see(d.LimitY)
+	}
+	if d.LogY && !y.Seen {
+		y = chart.Extent{Min: 1, Max: 10}
+	}
+	p := chart.New(chart.Frame{
+		Width: d.Width, Height: d.Height, About: d.about(points), Keys: d.keys(),
+		X: chart.Axis{Label: d.XLabel, Min: x.Min, Max: x.Max * 1.04, Tight: true},
+		Y: chart.Axis{Label: d.YLabel, Min: y.Min, Max: y.Max, Kind: kind(d.LogY)},
+	})
+	if points == 0 {
+		p.Note("nothing measured")
+	}
+	if points > 0 && d.LimitY > 0 {
+		p.Limit(d.LimitY, d.LimitLabel)
+	}
+	for i, l := range d.Lines {
+		l.draw(p, i+1, d)
+	}
+	return p.SVG()
+}
+
+func kind(log bool) chart.Kind {
+	if log {
+		return chart.Log
+	}
+	return chart.Linear
+}
+
+// keys names the lines where there is more than one, and the model.
+func (d Data) keys() (keys []chart.Key) {
+	for i, l := range d.Lines {
+		if l.Name != "" {
+			keys = append(keys, chart.Key{Name: l.Name, Colour: i + 1, Dash: dashed(i)})
+		}
+		if len(l.Model) > 0 && len(d.Lines) == 1 {
+			keys = append(keys, chart.Key{Name: "model", Colour: i + 2, Dash: true})
+		}
+	}
+	return keys
+}
+
+// dashed tells lines apart once the colours are used up.
+func dashed(i int) bool { return i >= chart.Colours }
+
+func (l Line) draw(p *chart.Plot, colour int, d Data) {
+	xs, ys := split(l.Model)
+	modelColour := colour
+	if len(d.Lines) == 1 {
+		modelColour++
+	}
+	p.Line(chart.Line{Name: "model", Colour: modelColour, Dash: true, Fine: true, X: xs, Y: ys})
+	xs, ys = split(l.Points)
+	p.Line(chart.Line{Name: l.Name, Colour: colour, Dash: dashed(colour - 1), Fine: true, X: xs, Y: ys})
+	if len(l.Points) <= maxMarks {
+		for _, m := range l.Points {
+			p.Whisker(colour, m.X, m.Low, m.High)
+		}
+		for _, m := range l.Points {
+			p.Dot(colour, m.X, m.Y, tip(l.Name, m))
+		}
+	}
+	if l.Knee > 0 {
+		p.Mark(l.Knee, "knee at "+chart.Plain(l.Knee))
+	}
+}
+
+// maxMarks bounds the dots and whiskers of a line; beyond it they would
+// overlap, and the line shows enough.
+const maxMarks = 200
+
+func split(ps []Point) (xs, ys []float64) {
+	for _, p := range ps {
+		xs, ys = append(xs, p.X), append(ys, p.Y)
+	}
+	return xs, ys
+}
+
+func tip(name string, p Point) string {
+	s := fmt.Sprintf("%s at %s", chart.Number(p.Y), chart.Plain(p.X))
+	if name != "" {
+		s = name + ": " + s
+	}
+	if !math.IsNaN(p.Low) && !math.IsNaN(p.High) {
+		s += fmt.Sprintf(" (%s to %s)", chart.Number(p.Low), chart.Number(p.High))
+	}
+	return s
+}
+
+// about tells the figure in words: each line's first and last point.
+func (d Data) about(points int) string {
+	s := fmt.Sprintf("%s over %s", d.YLabel, d.XLabel)
+	if points == 0 {
+		return s + ": nothing measured."
+	}
+	for i, l := range d.Lines {
+		if i == 6 {
+			return s + fmt.Sprintf("; and %d more lines.", len(d.Lines)-i)
+		}
+		var seen []Point
+		for _, p := range l.Points {
+			if !math.IsNaN(p.Y) {
+				seen = append(seen, p)
+			}
+		}
+		if len(seen) == 0 {
+			continue
+		}
+		name := l.Name
+		if name == "" {
+			name = "measured"
+		}
+		s += "; " + tip(name, seen[0])
+		if len(seen) > 1 {
+			s += ", " + tip("", seen[len(seen)-1])
+		}
+	}
+	return s + "."
+}

@@ -1,0 +1,299 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+// knob is one entry of the table that parser and schema share: a fixed name
+// in the study file that takes one value.
+type knob struct {
+	unit.Param                    // Name is the dotted path
+	also       func(string) error // what Param.Check cannot say; nil where nothing
+	shape      string             // what is allowed, where also says more than Param.Shape
+	pattern    string             // regular expression for the schema, "" from Kind
+	fixed      string             // why the knob may not vary; "" where it may
+	// same is a text that is equal for equal values; nil compares by Kind.
+	same func(text string) string
+	// set stores text, which was found to be right, or the default.
+	set func(s *Study, c *Config, text string)
+}
+
+// allowed says in words what k takes.
+func (k knob) allowed() string {
+	if k.shape != "" {
+		return k.shape
+	}
+	return k.Shape()
+}
+
+// check says what is wrong with text.
+func (k knob) check(text string) error {
+	if err := k.Check(text); err != nil {
+		return err
+	}
+	if k.also != nil {
+		return k.also(text)
+	}
+	return nil
+}
+
+// chosen are the sections that name one of several offers; what else they
+// take depends on that.
+func chosen() []string { return []string{"workload", "engine", "provider"} }
+
+// sections are all sections but vary.
+func sections() []string { return append(chosen(), "instance", "run", "limits") }
+
+const settingsPrefix = "engine.settings."
+
+// Defaults that depend on other knobs, so that the table cannot say them.
+const (
+	defaultUsers       = "1"       // where neither users nor rate is given
+	defaultArrivals    = "poisson" // where rate is given
+	defaultConnections = "64"      // where rate is given
+)
+
+// Patterns of texts. The schema and the checks use the same.
+const (
+	namePattern    = `^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`
+	versionPattern = `^(>=|<=|>|<|=)? *[0-9]+(\.[0-9]+)*( *, *(>=|<=|>|<|=)? *[0-9]+(\.[0-9]+)*)*$`
+	ratePattern    = `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$`
+	cpuSetPattern  = `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`
+	settingPattern = `^[A-Za-z_][A-Za-z0-9_.$-]{0,127}$`
+)
+
+var (
+	versionText = regexp.MustCompile(versionPattern)
+	settingName = regexp.MustCompile(settingPattern)
+	studyName   = regexp.MustCompile(namePattern)
+)
+
+// knobs returns the table, in the order of the guide.
+func knobs() []knob {
+	return slices.Concat(headKnobs(), choiceKnobs(), instanceKnobs(), loadKnobs(), runKnobs())
+}
+
+func headKnobs() []knob {
+	return []knob{
+		{Param: unit.Param{Name: "study", About: "Name of the study; names its directory of results."},
+			also: func(t string) error {
+				if !studyName.MatchString(t) {
+					return fmt.Errorf("%q is not a name", t)
+				}
+				return nil
+			},
+			shape: "letters, digits, - and _, at most 64", pattern: namePattern,
+			fixed: "it names the whole study",
+			set:   func(s *Study, _ *Config, t string) { s.Name = t }},
+		{Param: unit.Param{Name: "question", About: "What the study is to answer, in a sentence; stands on top of the report."},
+			fixed: "it is asked of the whole study",
+			set:   func(s *Study, _ *Config, t string) { s.Question = t }},
+	}
+}
+
+func choiceKnobs() []knob {
+	return []knob{
+		{Param: unit.Param{Name: "workload.name", About: "Which workload the users run."},
+			set: func(_ *Study, c *Config, t string) { c.Workload.Name = t }},
+		{Param: unit.Param{Name: "engine.name", About: "Which database product is under test."},
+			set: func(_ *Study, c *Config, t string) { c.Engine.Name = t }},
+		{Param: unit.Param{Name: "engine.version", About: "Which versions of the product will do; left out, any."},
+			also: func(t string) error {
+				if t != "" && !versionText.MatchString(t) {
+					return fmt.Errorf("%q is not a version", t)
+				}
+				return nil
+			},
+			shape: `a version such as 16 or "16.2", or bounds such as ">=15" or ">=15,<17"`, pattern: versionPattern,
+			set: func(_ *Study, c *Config, t string) { c.Version = t }},
+		{Param: unit.Param{Name: "provider.name", About: "Where instances live."},
+			set: func(_ *Study, c *Config, t string) { c.Provider.Name = t }},
+		{Param: unit.Param{Name: "instances", Kind: unit.Int, Default: "1", Min: "1", Max: "1000", About: "How many databases are driven at once."},
+			also: func(t string) error {
+				if t != "1" {
+					return fmt.Errorf("%s instances are asked for, but only one instance so far can be driven", t)
+				}
+				return nil
+			},
+			shape: "1", pattern: "^1$",
+			fixed: "only one instance so far can be driven",
+			set:   func(_ *Study, c *Config, t string) { c.Instances = int(number(t)) }},
+	}
+}
+
+func instanceKnobs() []knob {
+	return []knob{
+		// Least: a quota of 1 ms in the kernel's default period of 100 ms,
+		// the shortest that cgroups accept.
+		{Param: unit.Param{Name: "instance.cpus", Kind: unit.Float, Min: "0.01", Max: "4096", About: "CPU time that the instance may use, as a number of CPUs (a quota); left out, unconfined."},
+			set: func(_ *Study, c *Config, t string) { c.Shape.CPUs = float(t) }},
+		{Param: unit.Param{Name: "instance.cpuset", About: "Which CPUs the instance may run on, in the kernel's list form; left out, all."},
+			also: func(t string) error {
+				if t == "" {
+					return nil
+				}
+				_, err := parseCPUs(t)
+				return err
+			},
+			shape: `CPU numbers and ranges such as "0-1,4"`, pattern: cpuSetPattern,
+			same: func(t string) string {
+				if cpus, err := parseCPUs(t); err == nil {
+					return fmt.Sprint(cpus)
+				}
+				return t
+			},
+			set: func(_ *Study, c *Config, t string) { c.Shape.CPUSet = t }},
+		{Param: unit.Param{Name: "instance.memory", Kind: unit.Size, Min: "16MiB", Max: "1024TiB", About: "Memory limit of the instance, page cache included; left out, unconfined."},
+			set: func(_ *Study, c *Config, t string) {
+				c.Shape.Memory, _ = unit.ParseBytes(t)
+			}},
+		// Bounds: MIN_SHARES and MAX_SHARES of the kernel's scheduler.
+		{Param: unit.Param{Name: "instance.cpu_shares", Kind: unit.Int, Min: "2", Max: "262144", About: "Weight of the instance where CPUs are short, in the scale of cgroup v1: 1024 is normal."},
+			set: func(_ *Study, c *Config, t string) { c.Shape.CPUShares = int(number(t)) }},
+	}
+}
+
+func loadKnobs() []knob {
+	return []knob{
+		{Param: unit.Param{Name: "users", Kind: unit.Int, Min: "1", Max: "100000", About: "Closed loop: how many users work at once, each starting its next piece of work when the last has ended; 1 where neither users nor rate is given."},
+			set: func(_ *Study, c *Config, t string) { c.Load.Users = int(number(t)) }},
+		{Param: unit.Param{Name: "rate", About: "Open loop: how many pieces of work arrive, whether the database keeps up or not."},
+			also: func(t string) error {
+				if t == "" {
+					return nil
+				}
+				_, err := parseRate(t)
+				return err
+			},
+			shape: "a number a unit of time (s, min, h), such as 200/s", pattern: ratePattern,
+			same: func(t string) string {
+				if r, err := parseRate(t); err == nil {
+					return fmt.Sprint(r)
+				}
+				return t
+			},
+			set: func(_ *Study, c *Config, t string) { c.Load.RatePerS, _ = parseRate(t) }},
+		{Param: unit.Param{Name: "arrivals", Allowed: []string{"poisson", "constant"}, About: "Open loop: gaps between arrivals; poisson where left out."},
+			set: func(_ *Study, c *Config, t string) { c.Load.Arrivals = t }},
+		{Param: unit.Param{Name: "connections", Kind: unit.Int, Min: "1", Max: "100000", About: "Connections to the database, shared where there are more users; left out, one for each user, or 64 in open loop."},
+			set: func(_ *Study, c *Config, t string) { c.Load.Connections = int(number(t)) }},
+	}
+}
+
+func runKnobs() []knob {
+	return []knob{
+		{Param: unit.Param{Name: "run.ramp", Kind: unit.Time, Default: "0s", Min: "0s", Max: "1d", About: "Time over which the users start, evenly spread."},
+			set: func(_ *Study, c *Config, t string) { c.Run.Ramp, _ = unit.ParseDuration(t) }},
+		{Param: unit.Param{Name: "run.warmup", Kind: unit.Time, Default: "30s", Min: "0s", Max: "1d", About: "Time under full load before measuring begins."},
+			set: func(_ *Study, c *Config, t string) { c.Run.Warmup, _ = unit.ParseDuration(t) }},
+		{Param: unit.Param{Name: "run.measure", Kind: unit.Time, Default: "60s", Min: "1s", Max: "7d", About: "Time that is measured."},
+			set: func(_ *Study, c *Config, t string) { c.Run.Measure, _ = unit.ParseDuration(t) }},
+		{Param: unit.Param{Name: "run.repeats", Kind: unit.Int, Default: "3", Min: "1", Max: "1000", About: "How often each configuration runs: once in each block, in random order. One repeat gives no interval."},
+			fixed: "every configuration is repeated alike, or the blocks would not be complete",
+			set:   func(s *Study, _ *Config, t string) { s.Repeats = int(number(t)) }},
+		{Param: unit.Param{Name: "run.restore", Default: "each", Allowed: []string{"each"}, About: "When the golden state of the database is restored: before each trial."},
+			fixed: "repeats are only comparable where each begins from the same state",
+			set:   func(_ *Study, c *Config, t string) { c.Run.Restore = t }},
+		{Param: unit.Param{Name: "run.seed", Kind: unit.Int, Default: "1", Min: "0", About: "Where all randomness begins: the same seed repeats the same order and the same work."},
+			fixed: "each trial has a seed of its own, made from the study's",
+			set:   func(s *Study, _ *Config, t string) { s.Seed = uint64(number(t)) }},
+		{Param: unit.Param{Name: "limits.errors", Kind: unit.Share, Default: "1%", Min: "0%", Max: "100%", About: "How many transactions may fail before a result is invalid."},
+			fixed: "limits judge all results alike",
+			set:   func(s *Study, _ *Config, t string) { s.Limits.ErrorsPct, _ = unit.ParsePercent(t) }},
+	}
+}
+
+// number and float read texts that were found to be right; "" is 0.
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+func float(text string) float64 {
+	f, _ := strconv.ParseFloat(text, 64)
+	return f
+}
+
+// parseRate reads a rate such as 200/s, in pieces of work a second.
+func parseRate(text string) (perSecond float64, err error) {
+	const most = 1e7
+	count, per, ok := strings.Cut(text, "/")
+	seconds := map[string]float64{"s": 1, "min": 60, "h": 3600}[strings.TrimSpace(per)]
+	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
+	switch {
+	case !ok || seconds == 0 || err != nil || strings.ContainsAny(count, "xXpPeE_+iInN"):
+		return 0, fmt.Errorf("%q is not a rate", text)
+	case n <= 0:
+		return 0, fmt.Errorf("%s is out of range: a rate is more than 0", text)
+	case n/seconds > most:
+		return 0, fmt.Errorf("%s is out of range: at most %.0f/s", text, most)
+	}
+	return n / seconds, nil
+}
+
+// parseCPUs reads a list of CPUs such as "0-1,4", in rising order.
+func parseCPUs(text string) ([]int, error) {
+	const most = 8191 // the kernel's largest NR_CPUS is 8192
+	var cpus []int
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		if !ranged {
+			last = first
+		}
+		lo, err1 := strconv.ParseUint(first, 10, 32)
+		hi, err2 := strconv.ParseUint(last, 10, 32)
+		switch {
+		case errors.Join(err1, err2) != nil:
+			return nil, fmt.Errorf("%q is not a list of CPUs", text)
+		case lo > hi:
+			return nil, fmt.Errorf("range %s of CPUs ends before it begins", part)
+		case hi > most:
+			return nil, fmt.Errorf("CPU %d is out of range: at most %d", hi, most)
+		}
+		for cpu := lo; cpu <= hi; cpu++ {
+			cpus = append(cpus, int(cpu))
+		}
+	}
+	slices.Sort(cpus)
+	for i := range cpus[1:] {
+		if cpus[i] == cpus[i+1] {
+			return nil, fmt.Errorf("CPU %d stands twice in %q", cpus[i], text)
+		}
+	}
+	return cpus, nil
+}
+
+// canonical returns a text that is equal for equal values of kind k: 1GiB and
+// 1024MiB, 1 and 01.
+func canonical(k unit.Kind, text string) string {
+	switch k {
+	case unit.Int:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	case unit.Float:
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return strconv.FormatFloat(f, 'g', -1, 64)
+		}
+	case unit.Size, unit.SizeName:
+		if b, err := unit.ParseBytes(text); err == nil {
+			return b.String()
+		}
+	case unit.Time:
+		if d, err := unit.ParseDuration(text); err == nil {
+			return d.String()
+		}
+	case unit.Share:
+		if f, err := unit.ParsePercent(text); err == nil {
+			return strconv.FormatFloat(f, 'g', -1, 64)
+		}
+	}
+	return text
+}

@@ -1,0 +1,337 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+// Parse reads the study file src, whose name is file, against what this build
+// offers. The error is of type Errors and holds every fault.
+func Parse(file string, src []byte, known Known) (*Study, error) {
+	c := &checker{
+		file: file, known: known, table: knobs(),
+		seen: map[faultKey]bool{}, base: map[string]entry{}, varied: map[string]entry{},
+		right: map[rightKey]bool{}, checks: map[string]error{},
+	}
+	s := &Study{File: file, Source: slices.Clone(src)}
+	if root := c.tree(src); root != nil {
+		c.root(root)
+		s.Base = c.config(s, c.base)
+		s.cells = c.cells(s)
+		s.Vary = c.vary()
+	}
+	if len(c.faults) > 0 {
+		all := c.faults.sorted()
+		if c.more > 0 {
+			all[len(all)-1].Message += fmt.Sprintf(" (and %d more faults, not shown)", c.more)
+		}
+		return nil, all
+	}
+	return s, nil
+}
+
+// checker collects what the file says and what is wrong with it.
+type checker struct {
+	file   string
+	known  Known
+	table  []knob
+	lines  []string
+	faults Errors
+	more   int // faults beyond maxFaults
+	seen   map[faultKey]bool
+	base   map[string]entry // what is set, by dotted path
+	varied map[string]entry // what varies: key is the name below vary
+	axes   []axis
+	right  map[rightKey]bool // what the check of a value said
+	checks map[string]error  // what Offer.Check said, by the parameters
+	top    *node
+}
+
+// entry is a value and the name it stands under.
+type entry struct{ key, value *node }
+
+type faultKey struct {
+	line, column int
+	rule         string
+}
+
+type rightKey struct {
+	value *node
+	offer string
+}
+
+// fault reports what is wrong at n, once.
+func (c *checker) fault(n *node, message, allowed string) {
+	c.faultOnce(message, n, message, allowed)
+}
+
+// faultOnce reports at most one fault of a rule at n: different cells may
+// break a rule at the same place with different values.
+func (c *checker) faultOnce(rule string, n *node, message, allowed string) {
+	key := faultKey{n.line, n.column, rule}
+	if c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	if len(c.faults) >= maxFaults {
+		c.more++
+		return
+	}
+	e := Error{File: c.file, Line: n.line, Column: n.column, Found: n.found, Message: message, Allowed: allowed}
+	// Implied values have places beyond the text; a fault lies inside the file.
+	e.Line = min(max(e.Line, 1), max(len(c.lines), 1))
+	if e.Line <= len(c.lines) {
+		e.Source = c.lines[e.Line-1]
+	}
+	e.Column = min(max(e.Column, 1), len([]rune(e.Source))+1)
+	c.faults = append(c.faults, e)
+}
+
+// root takes the file apart by its sections.
+func (c *checker) root(n *node) {
+	c.top = n
+	names := append(c.topNames(), "vary")
+	stands := func(name string) bool {
+		return slices.ContainsFunc(n.pairs, func(p pair) bool { return p.key.text == name })
+	}
+	for _, p := range n.pairs {
+		if !slices.Contains(names, p.key.text) {
+			c.unknown(p.key, "", names)
+			meant := nearest(p.key.text, names)
+			if meant == "" || stands(meant) {
+				continue
+			}
+			p.key.text = meant // and on, so that the faults within are found too
+		}
+		switch name := p.key.text; {
+		case name == "vary":
+			c.readVary(p)
+		case slices.Contains(sections(), name):
+			c.section(p)
+		default:
+			c.scalar(name, p)
+		}
+	}
+}
+
+// topNames are the names that may stand at the top, but vary.
+func (c *checker) topNames() []string {
+	names := sections()
+	for _, k := range c.table {
+		if !strings.Contains(k.Name, ".") {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// unknown reports a name that nothing has, with the nearest of candidates or
+// the place where the name belongs.
+func (c *checker) unknown(key *node, in string, candidates []string) {
+	what := fmt.Sprintf("unknown knob %q", key.text)
+	if in != "" {
+		what += " in " + in
+	}
+	for _, k := range c.table {
+		home, leaf, nested := strings.Cut(k.Name, ".")
+		switch {
+		case k.Name == key.text && nested && in == "": // instance.cpus: 2 at the top
+			c.fault(key, fmt.Sprintf("%s; write it as a section, %s: {%s: …}", what, home, leaf), "")
+			return
+		case leaf == key.text && leaf != "name" && in != home:
+			c.fault(key, fmt.Sprintf("%s; %s belongs in the section %s", what, leaf, home), "")
+			return
+		}
+	}
+	if in != "" && slices.Contains(c.topNames(), key.text) {
+		c.fault(key, fmt.Sprintf("%s; %s belongs at the top of the file, not indented", what, key.text), "")
+		return
+	}
+	if hint := didYouMean(key.text, candidates); hint != "" {
+		c.fault(key, what+hint, "")
+		return
+	}
+	c.fault(key, what, strings.Join(candidates, ", "))
+}
+
+// section reads one section of knobs into c.base.
+func (c *checker) section(p pair) {
+	name := p.key.text
+	if !c.isSection(name, p) {
+		return
+	}
+	names := c.namesIn(name)
+	for _, q := range p.value.pairs {
+		path := name + "." + q.key.text
+		switch {
+		case path == "engine.settings":
+			c.settings(q)
+		case slices.Contains(chosen(), name), slices.Contains(names, q.key.text):
+			c.scalar(path, q) // parameters are checked when the name is known
+		default:
+			c.unknown(q.key, name, names)
+		}
+	}
+}
+
+// isSection reports p where its value is not a section with something in it.
+func (c *checker) isSection(name string, p pair) bool {
+	allowed := "a section such as " + name + ": {…}"
+	if slices.Contains(chosen(), name) {
+		allowed = "a section such as " + name + ": {name: NAME}"
+	}
+	switch p.value.shape {
+	case refused:
+		return false
+	case section:
+		if len(p.value.pairs) > 0 {
+			return true
+		}
+		fallthrough
+	case absent:
+		c.fault(p.key, name+" has nothing in it: fill it in or leave it out", allowed)
+		return false
+	}
+	c.fault(p.value, name+" is "+p.value.what()+", not a section", allowed)
+	return false
+}
+
+// namesIn are the names of the table's knobs in a section.
+func (c *checker) namesIn(name string) []string {
+	var names []string
+	for _, k := range c.table {
+		if leaf, ok := strings.CutPrefix(k.Name, name+"."); ok {
+			names = append(names, leaf)
+		}
+	}
+	if name == "engine" {
+		names = append(names, "settings")
+	}
+	return names
+}
+
+// settings reads engine.settings.
+func (c *checker) settings(p pair) {
+	if !c.isSection("engine.settings", p) {
+		return
+	}
+	for _, q := range p.value.pairs {
+		if c.settingName(q.key, q.key.text) {
+			c.scalar(settingsPrefix+q.key.text, q)
+		}
+	}
+}
+
+func (c *checker) settingName(at *node, name string) bool {
+	if !settingName.MatchString(name) {
+		c.fault(at, fmt.Sprintf("%q is not the name of a setting", name), "letters, digits and _ . $ -, not beginning with a digit")
+		return false
+	}
+	return true
+}
+
+// scalar stores a single value in c.base.
+func (c *checker) scalar(path string, p pair) {
+	switch p.value.shape {
+	case scalar:
+		c.base[path] = entry{p.key, p.value}
+		return
+	case absent:
+		c.fault(p.key, path+" has no value", c.allowed(path))
+	case list:
+		hint := ""
+		if k, ok := c.knob(path); !ok || k.fixed == "" {
+			hint = fmt.Sprintf("; what varies stands under vary, as %s: […]", path)
+		}
+		c.fault(p.value, path+" is a list, not one value"+hint, c.allowed(path))
+	case section:
+		c.fault(p.value, path+" is a section, not one value", c.allowed(path))
+	}
+	// The name was given, if wrongly: nothing more is said of it.
+	c.base[path] = entry{p.key, &node{shape: refused, line: p.key.line, column: p.key.column}}
+}
+
+// knob finds path in the table.
+func (c *checker) knob(path string) (knob, bool) {
+	i := slices.IndexFunc(c.table, func(k knob) bool { return k.Name == path })
+	if i < 0 {
+		return knob{}, false
+	}
+	return c.table[i], true
+}
+
+// offers are what may be named in a section.
+func (c *checker) offers(in string) []Offer {
+	switch in {
+	case "workload":
+		return c.known.Workloads
+	case "engine":
+		return c.known.Engines
+	case "provider":
+		return c.known.Providers
+	}
+	return nil
+}
+
+// param finds path among the parameters of all offers.
+func (c *checker) param(path string) (unit.Param, bool) {
+	in, name, _ := strings.Cut(path, ".")
+	for _, o := range c.offers(in) {
+		if i := slices.IndexFunc(o.Params, func(p unit.Param) bool { return p.Name == name }); i >= 0 {
+			return o.Params[i], true
+		}
+	}
+	return unit.Param{}, false
+}
+
+// allowed says in words what path takes.
+func (c *checker) allowed(path string) string {
+	if k, ok := c.knob(path); ok {
+		if in, leaf, _ := strings.Cut(path, "."); leaf == "name" {
+			return oneOf(offerNames(c.offers(in)))
+		}
+		return k.allowed()
+	}
+	if p, ok := c.param(path); ok {
+		return p.Shape()
+	}
+	return "text, a number or true or false"
+}
+
+// given says whether path is set or varied.
+func (c *checker) given(path string) bool {
+	_, set := c.base[path]
+	_, varied := c.varied[path]
+	return set || varied
+}
+
+func offerNames(os []Offer) []string {
+	names := make([]string, len(os))
+	for i, o := range os {
+		names[i] = o.Name
+	}
+	return names
+}
+
+func paramNames(ps []unit.Param) []string {
+	names := make([]string, len(ps))
+	for i, p := range ps {
+		names[i] = p.Name
+	}
+	return names
+}
+
+func oneOf(names []string) string {
+	if len(names) == 0 {
+		return "nothing: this build has none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// paths returns the keys of m in order, so that faults come in the same order
+// each time.
+func paths(m map[string]entry) []string { return slices.Sorted(maps.Keys(m)) }

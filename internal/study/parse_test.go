@@ -1,0 +1,317 @@
+package study
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestEveryFaultIsShownAtItsPlace compares the printed errors of broken
+// studies with golden files.
+func TestEveryFaultIsShownAtItsPlace(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) < 25 {
+		t.Fatalf("%d broken studies (%v): at least 25 are expected", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			src := read(t, file)
+			_, err := Parse(filepath.Base(file), src, known())
+			if err == nil {
+				t.Fatal("the study was found to be right")
+			}
+			insideFile(t, src, err)
+			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
+			got := err.Error() + "\n"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := read(t, golden); got != string(want) {
+				t.Errorf("found:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// fatalist is what *testing.T and *rapid.T have in common.
+type fatalist interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// insideFile fails where an error's position does not lie in src.
+func insideFile(t fatalist, src []byte, err error) {
+	t.Helper()
+	var all Errors
+	if !errors.As(err, &all) || len(all) == 0 {
+		t.Fatalf("error of type %T has no positions", err)
+	}
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(string(src), "\ufeff"))
+	lines := strings.Split(text, "\n")
+	for i, e := range all {
+		if e.Line < 1 || e.Line > len(lines) {
+			t.Fatalf("line %d of %d: %v", e.Line, len(lines), e)
+		}
+		if n := utf8.RuneCountInString(lines[e.Line-1]); e.Column < 1 || e.Column > n+1 {
+			t.Fatalf("column %d of %d in line %q: %v", e.Column, n, lines[e.Line-1], e)
+		}
+		if i > 0 && (e.Line < all[i-1].Line || e.Line == all[i-1].Line && e.Column < all[i-1].Column) {
+			t.Fatalf("errors are not in order: %d:%d after %d:%d", e.Line, e.Column, all[i-1].Line, all[i-1].Column)
+		}
+	}
+}
+
+// TestFoundIsWhatStandsAtThePosition ties the text in an error to its place.
+func TestFoundIsWhatStandsAtThePosition(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.yaml")
+	seen := 0
+	for _, file := range files {
+		_, err := Parse(file, read(t, file), known())
+		var all Errors
+		errors.As(err, &all)
+		for _, e := range all {
+			first, _, _ := strings.Cut(e.Found, "\n")
+			rest := []rune(e.Source)[e.Column-1:]
+			if !utf8.ValidString(e.Source) || first == "" || first == "?" {
+				continue // syntax that has no text of its own
+			}
+			seen++
+			if !strings.HasPrefix(string(rest), strings.TrimRight(first, " ")) {
+				t.Errorf("%s:%d:%d: found %q, but there stands %q", file, e.Line, e.Column, first, string(rest))
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d errors were compared", seen)
+	}
+}
+
+func TestParseKeepsToItsBounds(t *testing.T) {
+	big := []byte("study: s\n# " + strings.Repeat("x", maxSource))
+	if _, err := Parse("big.yaml", big, known()); err == nil || !strings.Contains(err.Error(), "too much for a study") {
+		t.Errorf("a file of %d bytes: %v", len(big), err)
+	}
+	var many bytes.Buffer
+	for i := range 3 * maxFaults {
+		many.WriteString(strings.Repeat("k", i+1) + ": 1\n")
+	}
+	_, err := Parse("many.yaml", many.Bytes(), known())
+	var all Errors
+	if !errors.As(err, &all) || len(all) != maxFaults {
+		t.Errorf("%d faults are reported, want %d", len(all), maxFaults)
+	}
+}
+
+// minimal is a study of only what every study must have.
+const minimal = `study: s
+workload: {name: dvdstore}
+engine: {name: postgres}
+provider: {name: native}
+`
+
+func parse(t *testing.T, src string) *Study {
+	t.Helper()
+	s, err := Parse("test.yaml", []byte(src), known())
+	if err != nil {
+		t.Fatalf("%v\nin:\n%s", err, src)
+	}
+	return s
+}
+
+func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
+	s := parse(t, minimal)
+	r := s.Base.Run
+	if r.Ramp != 0 || r.Warmup.Seconds() != 30 || r.Measure.Seconds() != 60 || r.Restore != "each" {
+		t.Errorf("run: %+v", r)
+	}
+	if s.Repeats != 3 || s.Seed != 1 || s.Limits.ErrorsPct != 1 || s.Base.Instances != 1 {
+		t.Errorf("repeats %d, seed %d, limits %+v, instances %d", s.Repeats, s.Seed, s.Limits, s.Base.Instances)
+	}
+	if s.Base.Load != (Load{Users: 1}) || s.Base.Shape != (Shape{}) || s.Base.Version != "" || len(s.Base.Settings) != 0 {
+		t.Errorf("base: %+v", s.Base)
+	}
+	if got := s.Base.Workload.Params.Text("size"); got != "small" {
+		t.Errorf("workload.size is %q", got)
+	}
+	open := parse(t, minimal+"rate: 90/min\n").Base.Load
+	if open != (Load{RatePerS: 1.5, Arrivals: "poisson", Connections: 64}) {
+		t.Errorf("open loop: %+v", open)
+	}
+}
+
+func TestEveryKnobReachesTheStudy(t *testing.T) {
+	s := parse(t, `
+study: all-of_it2
+question: >
+  How much
+  of it?
+workload: {name: dvdstore, size: 300MiB, mode: compat, think_time: 20ms}
+engine:
+  name: postgres
+  version: ">=15,<17"
+  fetch: false
+  settings: {shared_buffers: 25%, fsync: off, work_mem: "8MB", auto_explain.log_analyze: true, n: 16.10, empty: ""}
+provider: {name: container, image: "debian:13"}
+instances: 1
+instance: {cpus: 1.5, cpuset: "0-1,4", memory: 2GiB, cpu_shares: 512}
+users: 8
+connections: 4
+run: {ramp: 1s, warmup: 2m, measure: 1h, repeats: 1, restore: each, seed: 9223372036854775807}
+limits: {errors: 0.5%}
+`)
+	b := s.Base
+	if s.Name != "all-of_it2" || s.Question != "How much of it?" || s.Seed != 1<<63-1 || s.Repeats != 1 || s.Limits.ErrorsPct != 0.5 {
+		t.Errorf("study: %+v", s)
+	}
+	if b.Shape != (Shape{CPUs: 1.5, CPUSet: "0-1,4", Memory: 2 * unit.GiB, CPUShares: 512}) {
+		t.Errorf("shape: %+v", b.Shape)
+	}
+	if b.Load != (Load{Users: 8, Connections: 4}) || b.Version != ">=15,<17" {
+		t.Errorf("load: %+v, version %q", b.Load, b.Version)
+	}
+	if b.Run.Ramp.Seconds() != 1 || b.Run.Warmup.Minutes() != 2 || b.Run.Measure.Hours() != 1 {
+		t.Errorf("run: %+v", b.Run)
+	}
+	if b.Workload.Params.Text("size") != "300MiB" || b.Workload.Params.Text("mode") != "compat" || b.Engine.Params.Bool("fetch") {
+		t.Errorf("params: %v %v", b.Workload.Params.All(), b.Engine.Params.All())
+	}
+	if b.Provider.Name != "container" || b.Provider.Params.Text("image") != "debian:13" {
+		t.Errorf("provider: %+v", b.Provider)
+	}
+	want := map[string]string{"shared_buffers": "25%", "fsync": "off", "work_mem": "8MB", "auto_explain.log_analyze": "true", "n": "16.10", "empty": ""}
+	for k, v := range want {
+		if got, ok := b.Settings[k]; !ok || got != v {
+			t.Errorf("setting %s is %q, want %q", k, got, v)
+		}
+	}
+	if len(b.Settings) != len(want) {
+		t.Errorf("settings: %v", b.Settings)
+	}
+}
+
+func TestVariedKnobsReachTheCellsInOrder(t *testing.T) {
+	s := parse(t, strings.Replace(minimal, "provider: {name: native}\n", "", 1)+`
+vary:
+  instance.cpus + users: [[1, 8], [2, 16]]
+  engine.settings.shared_buffers: [128MB, 25%]
+  workload.size: [small, 300MiB]
+  provider.name: [native, container]
+`)
+	if s.Base.Load.Users != 0 || s.Base.Provider.Name != "" || s.Base.Shape.CPUs != 0 || len(s.Base.Settings) != 0 {
+		t.Errorf("the base holds what varies: %+v", s.Base)
+	}
+	p, err := NewPlan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Cells) != 16 || len(s.Vary) != 4 {
+		t.Fatalf("%d cells, %d axes", len(p.Cells), len(s.Vary))
+	}
+	for i, c := range p.Cells {
+		first, second, third, fourth := i/8, i/4%2, i/2%2, i%2 // the first axis is outermost
+		if c.Config.Load.Users != []int{8, 16}[first] || c.Config.Shape.CPUs != []float64{1, 2}[first] {
+			t.Errorf("cell %d: %+v %+v", i, c.Config.Load, c.Config.Shape)
+		}
+		if got := c.Config.Settings["shared_buffers"]; got != []string{"128MB", "25%"}[second] {
+			t.Errorf("cell %d: shared_buffers %q", i, got)
+		}
+		if got := c.Config.Workload.Params.Text("size"); got != []string{"small", "300MiB"}[third] {
+			t.Errorf("cell %d: size %q", i, got)
+		}
+		if got := c.Config.Provider.Name; got != []string{"native", "container"}[fourth] {
+			t.Errorf("cell %d: provider %q", i, got)
+		}
+		want := Factor{"instance.cpus", []string{"1", "2"}[first]}
+		if len(c.Factors) != 5 || c.Factors[0] != want {
+			t.Errorf("cell %d: factors %v", i, c.Factors)
+		}
+	}
+}
+
+// TestImpossibleDefaultsDoNotMatterWhereTheKnobVaries: the check of an offer
+// sees whole configurations only.
+func TestImpossibleDefaultsDoNotMatterWhereTheKnobVaries(t *testing.T) {
+	k := known()
+	k.Workloads[0].Check = func(v unit.Values) error {
+		if v.Text("mode") == "strict" && v.Int("n_searches") < 4 {
+			return errors.New("too few searches")
+		}
+		return nil
+	}
+	for src, want := range map[string]bool{
+		minimal: false,
+		minimal + "vary: {workload.n_searches: [4, 5]}\n": true,
+		minimal + "vary: {workload.n_searches: [4, 3]}\n": false,
+		minimal + "vary: {workload.mode: [compat]}\n":     true,
+	} {
+		if _, err := Parse("x.yaml", []byte(src), k); (err == nil) != want {
+			t.Errorf("right: %v, want %v in:\n%s", err, want, src)
+		}
+	}
+}
+
+func TestByteOrderMarkAndLineEndsDoNotMatter(t *testing.T) {
+	for _, src := range []string{
+		"\ufeff" + minimal,
+		strings.ReplaceAll(minimal, "\n", "\r\n"),
+		strings.TrimSuffix(minimal, "\n"),
+		"---\n" + minimal + "...\n",
+		"# a comment\n\n" + minimal + "\n\n# the end\n",
+	} {
+		if _, err := Parse("x.yaml", []byte(src), known()); err != nil {
+			t.Errorf("%q: %v", src, err)
+		}
+	}
+}
+
+func TestReadyMadeStudiesAreRight(t *testing.T) {
+	files, err := filepath.Glob("../../studies/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no ready-made studies: %v", err)
+	}
+	for _, file := range files {
+		s, err := Parse(file, read(t, file), known())
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if s.Name != strings.TrimSuffix(filepath.Base(file), ".yaml") {
+			t.Errorf("%s holds the study %q: a file is named after its study", file, s.Name)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.yaml", "../../studies/*.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, err := Parse("fuzz.yaml", src, known())
+		if err != nil {
+			insideFile(t, src, err)
+			_ = err.Error()
+			return
+		}
+		if _, err := NewPlan(s); err != nil {
+			t.Fatalf("a study that was right has no plan: %v", err)
+		}
+	})
+}

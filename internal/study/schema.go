@@ -1,0 +1,245 @@
+package study
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+// Schema returns the JSON Schema (draft 2020-12) of study files, made from
+// the tables that Parse uses, so that editors complete and explain the knobs.
+// It accepts whatever Parse accepts, but for numbers in quotes; what depends
+// on several values at once only Parse finds.
+func Schema(known Known) []byte {
+	c := &checker{known: known, table: knobs()}
+	properties := object{
+		"vary": c.varySchema(),
+	}
+	for _, k := range c.table {
+		if !strings.Contains(k.Name, ".") {
+			properties[k.Name] = k.schema()
+		}
+	}
+	for name, about := range map[string]string{
+		"instance": "Size and place of the instance; what is left out is not confined.",
+		"run":      "How each configuration runs.",
+		"limits":   "What a result may hold before it is invalid.",
+	} {
+		properties[name] = closed(about, c.sectionSchema(name))
+	}
+	for _, in := range chosen() {
+		properties[in] = c.choiceSchema(in)
+	}
+	root := closed("What to vary on a database and its machine, and how to measure it.", properties)
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "Loadstone study"
+	// A name that varies is not set: sections may stand without theirs.
+	root["required"] = []string{"study"}
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		panic("study: schema: " + err.Error()) // maps, slices and texts always marshal
+	}
+	return append(out, '\n')
+}
+
+// object is a JSON object; its keys are written in alphabetical order.
+type object = map[string]any
+
+// closed is the schema of a section that has these properties and no others.
+func closed(about string, properties object) object {
+	return object{
+		"type": "object", "description": about, "properties": properties,
+		"additionalProperties": false, "minProperties": 1,
+	}
+}
+
+// schema describes one value of k.
+func (k knob) schema() object {
+	if k.pattern == "" {
+		return paramSchema(k.Param)
+	}
+	o := object{"description": k.About, "pattern": k.pattern}
+	switch {
+	case k.Kind == unit.Int: // of which the pattern allows only some
+		delete(o, "pattern")
+		o["type"], o["const"] = "integer", json.Number(k.Default)
+	case k.Name == "engine.version", k.Name == "instance.cpuset", k.Name == "study":
+		// An unquoted 16 is a number to YAML, and patterns bind only texts.
+		o["type"] = []string{"string", "number"}
+	default:
+		o["type"] = "string"
+	}
+	if k.Default != "" {
+		o["default"] = value(k.Kind, k.Default)
+	}
+	return o
+}
+
+// Patterns of quantities, as package unit reads them.
+const (
+	decimalPattern  = `[0-9]+(\.[0-9]*)?|\.[0-9]+`
+	sizePattern     = `^\+?(` + decimalPattern + `)([eE][+-]?[0-9]+)? *([KMGT]i?B|kB|B)$`
+	durationPattern = `^(\+?((` + decimalPattern + `)(ns|us|µs|μs|ms|s|m|h))+|\+?(` + decimalPattern + `)d)$`
+	percentPattern  = `^[+-]?(` + decimalPattern + `)([eE][+-]?[0-9]+)? *%$`
+)
+
+// paramSchema describes one value of p.
+func paramSchema(p unit.Param) object {
+	about := p.About
+	if p.Kind != unit.Text || len(p.Allowed) > 0 {
+		about = strings.TrimSpace(about + " (" + p.Shape() + ")")
+	}
+	o := object{"description": about}
+	if p.Default != "" {
+		o["default"] = value(p.Kind, p.Default)
+	}
+	switch p.Kind {
+	case unit.Int, unit.Float:
+		o["type"] = map[unit.Kind]string{unit.Int: "integer", unit.Float: "number"}[p.Kind]
+		if p.Min != "" {
+			o["minimum"] = json.Number(p.Min)
+		}
+		if p.Max != "" {
+			o["maximum"] = json.Number(p.Max)
+		}
+	case unit.Bool:
+		o["type"] = "boolean"
+	case unit.Size:
+		o["type"], o["pattern"] = "string", sizePattern
+	case unit.Time:
+		o["type"], o["pattern"] = "string", durationPattern
+	case unit.Share:
+		o["type"], o["pattern"] = "string", percentPattern
+	case unit.SizeName:
+		o["anyOf"] = []object{{"enum": p.Allowed}, {"type": "string", "pattern": sizePattern}}
+	default:
+		if len(p.Allowed) > 0 {
+			o["enum"] = p.Allowed
+		} else {
+			o["type"] = []string{"string", "number", "boolean"}
+		}
+	}
+	return o
+}
+
+// value is text as JSON has it.
+func value(k unit.Kind, text string) any {
+	switch k {
+	case unit.Int, unit.Float:
+		return json.Number(text)
+	case unit.Bool:
+		b, _ := strconv.ParseBool(text)
+		return b
+	}
+	return text
+}
+
+// sectionSchema describes the table's knobs in a section.
+func (c *checker) sectionSchema(name string) object {
+	out := object{}
+	for _, k := range c.table {
+		if leaf, ok := strings.CutPrefix(k.Name, name+"."); ok {
+			out[leaf] = k.schema()
+		}
+	}
+	return out
+}
+
+// choiceSchema describes a section that names one of several offers: one
+// alternative for each, with its parameters.
+func (c *checker) choiceSchema(in string) object {
+	alternatives := []object{}
+	for _, o := range c.offers(in) {
+		properties := object{}
+		for _, p := range o.Params {
+			properties[p.Name] = paramSchema(p)
+		}
+		for leaf, s := range c.sectionSchema(in) { // name and version win
+			properties[leaf] = s
+		}
+		properties["name"] = object{"const": o.Name, "description": o.About}
+		if in == "engine" {
+			properties["settings"] = object{
+				"type": "object", "minProperties": 1,
+				"description":          "Settings of the product by name, as its manual has them.",
+				"patternProperties":    object{settingPattern: settingSchema()},
+				"additionalProperties": false,
+			}
+		}
+		alternatives = append(alternatives, closed(o.About, properties))
+	}
+	about := "Which " + in + ", with its parameters."
+	switch len(alternatives) {
+	case 0:
+		return object{"not": object{}, "description": "This build has none."}
+	case 1:
+		alternatives[0]["description"] = about
+		return alternatives[0]
+	}
+	return object{"description": about, "anyOf": alternatives}
+}
+
+func settingSchema() object {
+	return object{"type": []string{"string", "number", "boolean"}, "description": "Value of the setting; a percentage is of the instance's memory."}
+}
+
+// varySchema describes vary: a list of values for each knob that may vary.
+func (c *checker) varySchema() object {
+	properties := object{}
+	for _, path := range c.variable() {
+		if in, leaf, _ := strings.Cut(path, "."); leaf == "name" {
+			names := offerNames(c.offers(in))
+			k, _ := c.knob(path)
+			properties[path] = listOf(object{"enum": names, "description": k.About})
+			continue
+		}
+		if k, ok := c.knob(path); ok {
+			properties[path] = listOf(k.schema())
+		} else if s := c.paramSchemas(path); len(s) == 1 {
+			properties[path] = listOf(s[0])
+		} else if len(s) > 1 {
+			properties[path] = listOf(object{"anyOf": s})
+		}
+	}
+	for _, s := range properties {
+		item := s.(object)["items"].(object)
+		delete(item, "default") // a list has none
+	}
+	together := object{
+		"type": "array", "minItems": 1,
+		"description": "Knobs that change together: each step is a list of one value for each.",
+		"items":       object{"type": "array", "minItems": 2, "items": settingSchema()},
+	}
+	delete(together["items"].(object)["items"].(object), "description")
+	out := closed("What changes from run to run: knobs by their paths, with the values of each. Several lines are crossed.", properties)
+	out["patternProperties"] = object{
+		"^" + strings.ReplaceAll(settingsPrefix, ".", `\.`) + strings.TrimPrefix(strings.TrimSuffix(settingPattern, "$"), "^") + "$": listOf(settingSchema()),
+		`^ *[^+ ]+( *\+ *[^+ ]+)+ *$`: together,
+	}
+	return out
+}
+
+// paramSchemas are the different descriptions of a parameter that several
+// offers may have under one name.
+func (c *checker) paramSchemas(path string) []object {
+	in, name, _ := strings.Cut(path, ".")
+	var out []object
+	var seen []string
+	for _, o := range c.offers(in) {
+		for _, p := range o.Params {
+			if key := fmt.Sprintf("%+v", p); p.Name == name && !slices.Contains(seen, key) {
+				seen = append(seen, key)
+				out = append(out, paramSchema(p))
+			}
+		}
+	}
+	return out
+}
+
+func listOf(item object) object {
+	return object{"type": "array", "minItems": 1, "uniqueItems": true, "description": item["description"], "items": item}
+}

@@ -1,0 +1,59 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadstone-perf/loadstone/internal/drive"
+	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/workload"
+)
+
+// check runs the workload's checks and records what they found. A check that
+// says no is a result, which the validity gate reports; one that can't be run
+// is an error.
+func (r *run) check(ctx context.Context, db engine.Database, d drive.Report) error {
+	return r.stage("check", func() error {
+		found, err := Checks(ctx, db, r.def, d.Tally)
+		if err != nil {
+			return err
+		}
+		return r.update(func(i *record.Instance) { i.Checks = found })
+	})
+}
+
+// Checks runs every check of def on db.
+func Checks(ctx context.Context, db engine.Database, def *workload.Definition, t workload.Tally) ([]record.Check, error) {
+	// The checks' queries take the place of the users' statements, so that an
+	// engine needs to know only one way to open a session.
+	asking := *def
+	asking.Statements = nil
+	for i, c := range def.Checks {
+		q := *c.Query
+		q.Index = i
+		asking.Statements = append(asking.Statements, &q)
+	}
+	s, err := db.Open(ctx, &asking)
+	if err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	defer func() { _ = s.Close() }()
+	var out []record.Check
+	for i, c := range def.Checks {
+		res, err := s.Conn().Run(ctx, asking.Statements[i], nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if res.Rows() != 1 || res.Columns != 1 || res.Values[0].Kind != workload.Integer {
+			return nil, fmt.Errorf("%s: the query gave %d rows of %d columns; want a single whole number", c.Name, res.Rows(), res.Columns)
+		}
+		var least, most int64
+		if c.Want != nil {
+			least, most = c.Want(t)
+		}
+		n := res.Values[0].Int
+		out = append(out, record.Check{Name: c.Name, Clause: c.Clause, About: c.About, Found: n, Least: least, Most: most, Passed: least <= n && n <= most})
+	}
+	return out, nil
+}

@@ -1,0 +1,91 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/study"
+	"github.com/loadstone-perf/loadstone/internal/workload"
+)
+
+// failuresInARow end a sequence: what failed so often fails again.
+const failuresInARow = 3
+
+// Sequence runs trials of a plan one after the other.
+type Sequence struct {
+	Bench *Bench
+	Plan  *study.Plan
+	Dir   *record.Dir
+	// Kind is the workload that the study names.
+	Kind workload.Kind
+	// Began and Done are told of each trial; err is nil where it finished.
+	Began func(p record.Planned)
+	Done  func(p record.Planned, status record.Status, err error)
+}
+
+// Run runs the trials in pending, in order. A failed trial is recorded and
+// the next one runs; the error is of what ends the sequence: ctx, a record
+// that can't be written, or too many failures in a row.
+func (s *Sequence) Run(ctx context.Context, pending []record.Planned) error {
+	failed := 0
+	for _, p := range pending {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		status, err := s.one(ctx, p)
+		if status == "" {
+			return err
+		}
+		s.Done(p, status, err)
+		switch status {
+		case record.Finished:
+			failed = 0
+		case record.Aborted:
+			return ctx.Err()
+		default:
+			if failed++; failed == failuresInARow && len(pending) > failuresInARow {
+				return fmt.Errorf("%d trials in a row failed, the last because: %w", failed, err)
+			}
+		}
+	}
+	return nil
+}
+
+// one runs one trial and closes its record. An empty status means that the
+// record itself could not be written.
+func (s *Sequence) one(ctx context.Context, p record.Planned) (record.Status, error) {
+	s.Began(p)
+	w, err := s.Dir.Start(record.Trial{
+		Format: record.Format, Loadstone: s.Bench.Loadstone, Planned: p, Status: record.Running,
+		Simulated: s.Bench.Simulated, Started: s.Bench.Clock.Now().UTC(),
+	})
+	if err != nil {
+		return "", err
+	}
+	err = s.run(ctx, p, w)
+	status, reason := record.Finished, ""
+	switch {
+	case err != nil && ctx.Err() != nil:
+		status, reason = record.Aborted, "stopped by the user"
+	case err != nil:
+		status, reason = record.Failed, err.Error()
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(w.Log(), "%s: %v\n", status, err)
+	}
+	if endErr := errors.Join(w.Update(func(t *record.Trial) { t.Ended = s.Bench.Clock.Now().UTC() }), w.Finish(status, reason)); endErr != nil {
+		return "", errors.Join(err, endErr)
+	}
+	return status, err
+}
+
+func (s *Sequence) run(ctx context.Context, p record.Planned, w *record.Writer) error {
+	c := s.Plan.Cells[p.Cell-1].Config
+	d, err := Definition(s.Kind, c)
+	if err != nil {
+		return err
+	}
+	return s.Bench.Run(ctx, c, d, p, w)
+}

@@ -1,0 +1,343 @@
+package dvdstore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/rng"
+	"github.com/loadstone-perf/loadstone/internal/workload"
+)
+
+// loaded is a workload in a database of its own on a real server.
+type loaded struct {
+	d  *workload.Definition
+	db engine.Database
+}
+
+func (l loaded) open(t *testing.T) *engine.Session {
+	t.Helper()
+	s, err := l.db.Open(t.Context(), l.d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// ask runs sql and returns its values, row after row.
+func ask(t *testing.T, c workload.Conn, sql string) []workload.Value {
+	t.Helper()
+	r, err := c.Run(t.Context(), &workload.Statement{Index: -1, Name: sql, Text: sql}, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return r.Values
+}
+
+// texts are the texts among values.
+func texts(values []workload.Value) []string {
+	var out []string
+	for _, v := range values {
+		if v.Kind == workload.String {
+			out = append(out, string(v.Str))
+		}
+	}
+	return out
+}
+
+// run calls statement name with arguments.
+func (l loaded) run(t *testing.T, c workload.Conn, name string, args ...any) workload.Result {
+	t.Helper()
+	for _, st := range l.d.Statements {
+		if st.Name != name {
+			continue
+		}
+		values := make([]workload.Value, len(st.Params))
+		for i, a := range args {
+			switch a := a.(type) {
+			case int:
+				values[i] = workload.Int(int64(a))
+			case string:
+				values[i] = workload.Str([]byte(a))
+			case workload.Value:
+				values[i] = a
+			}
+		}
+		for i := len(args); i < len(values); i++ {
+			values[i] = workload.Int(0)
+		}
+		r, err := c.Run(t.Context(), st, values)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return r
+	}
+	t.Fatalf("there is no statement %s", name)
+	return workload.Result{}
+}
+
+// purchase buys pairs of product and quantity for customer 1.
+func (l loaded) purchase(t *testing.T, c workload.Conn, pairs ...int) int64 {
+	t.Helper()
+	args := []any{1, len(pairs) / 2, workload.Money(1000), workload.Money(83), workload.Money(1083)}
+	for _, p := range pairs {
+		args = append(args, p)
+	}
+	return l.run(t, c, "purchase", args...).Values[0].Int
+}
+
+// check runs every check and returns those that do not hold.
+func (l loaded) check(t *testing.T, c workload.Conn, tally workload.Tally) map[string]string {
+	t.Helper()
+	failed := map[string]string{}
+	for _, check := range l.d.Checks {
+		q := *check.Query
+		q.Index = -1
+		r, err := c.Run(t.Context(), &q, nil)
+		if err != nil {
+			t.Fatalf("check %s: %v", check.Name, err)
+		}
+		if len(r.Values) != 1 || r.Values[0].Kind != workload.Integer {
+			t.Fatalf("check %s gave %v, want a whole number", check.Name, r.Values)
+		}
+		var least, most int64
+		if check.Want != nil {
+			least, most = check.Want(tally)
+		}
+		if n := r.Values[0].Int; n < least || n > most {
+			failed[check.Name] = fmt.Sprintf("found %d, want %d to %d", n, least, most)
+		}
+	}
+	return failed
+}
+
+// server starts PostgreSQL for the test.
+func server(t *testing.T) engine.Database {
+	t.Helper()
+	in, err := postgres.New().Locate(t.Context(), engine.Want{Version: ">=15"})
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skipf("needs a PostgreSQL server: %v", err)
+	}
+	m := enginetest.LocalMachine(t)
+	if err := in.Create(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	db, err := in.Start(t.Context(), m, engine.Config{Connections: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// load loads the workload into database name.
+func load(t *testing.T, db engine.Database, name string, params map[string]string) loaded {
+	t.Helper()
+	d := *define(t, params)
+	d.Database = name
+	if _, err := db.Load(t.Context(), &d, engine.LoadOptions{Workers: 2}); err != nil {
+		t.Fatalf("load %v: %v", params, err)
+	}
+	return loaded{&d, db}
+}
+
+// TestOnPostgreSQL loads each mode into a real server and sees that the
+// procedures mean what they say, under concurrent users too.
+func TestOnPostgreSQL(t *testing.T) {
+	db := server(t)
+	strict := load(t, db, "strict", map[string]string{"size": "small"})
+	compat := load(t, db, "compat", map[string]string{"size": "1MB", "mode": "compat"})
+	t.Run("FreshDataPassChecks", func(t *testing.T) {
+		for _, l := range []loaded{strict, compat} {
+			if failed := l.check(t, l.open(t).Conn(), workload.Tally{}); len(failed) > 0 {
+				t.Errorf("%s: %v", l.d.Database, failed)
+			}
+		}
+	})
+	t.Run("StrictSearches", strict.searches)
+	t.Run("StrictHistory", strict.history)
+	t.Run("StrictPurchase", strict.purchases)
+	t.Run("StrictPlans", strict.plans)
+	t.Run("StrictChecksFindFaults", strict.faults)
+	t.Run("StrictLosesNoUpdate", strict.contention)
+	t.Run("CompatHasTheKitsFaults", compat.kitFaults)
+	t.Run("StrictUsers", strict.users)
+	t.Run("CompatUsers", compat.users)
+}
+
+// inside runs f in a transaction that is rolled back.
+func inside(t *testing.T, c workload.Conn, f func()) {
+	t.Helper()
+	if err := c.Tx(t.Context(), workload.Begin); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	if err := c.Tx(t.Context(), workload.Rollback); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l loaded) searches(t *testing.T) {
+	c := l.open(t).Conn()
+	first := texts(ask(t, c, "SELECT title, actor FROM products WHERE prod_id = 3"))
+	words := strings.Fields(first[0])
+	for _, terms := range []string{first[0], words[1] + " " + words[0], strings.ToLower(first[0])} {
+		r := l.run(t, c, "browse_by_title", 9, terms)
+		if r.Rows() == 0 || r.Values[0].Int != 3 {
+			t.Errorf("title %q: %d rows, the first should be product 3", terms, r.Rows())
+		}
+		for i := range r.Rows() {
+			if !strings.Contains(string(r.Row(i)[2].Str), words[0]) || !strings.Contains(string(r.Row(i)[2].Str), words[1]) {
+				t.Errorf("title %q found %q", terms, r.Row(i)[2].Str)
+			}
+		}
+	}
+	if r := l.run(t, c, "browse_by_title", 9, first[1]); r.Rows() != 0 {
+		t.Errorf("an actor's name found %d titles", r.Rows())
+	}
+	if r := l.run(t, c, "browse_by_actor", 9, first[1]); r.Rows() == 0 || string(r.Row(0)[3].Str) != first[1] {
+		t.Errorf("actor %q found %d rows", first[1], r.Rows())
+	}
+	r := l.run(t, c, "browse_by_category", 2, 3)
+	if r.Rows() != 2 || r.Columns != 7 || r.Row(0)[0].Int >= r.Row(1)[0].Int {
+		t.Fatalf("category 3: %d rows of %d columns", r.Rows(), r.Columns)
+	}
+	for i := range r.Rows() {
+		if r.Row(i)[1].Int != 3 || r.Row(i)[5].Int != 1 {
+			t.Errorf("category 3 found a product of category %d, special %d", r.Row(i)[1].Int, r.Row(i)[5].Int)
+		}
+	}
+}
+
+func (l loaded) history(t *testing.T) {
+	c := l.open(t).Conn()
+	busy := ask(t, c, "SELECT customerid FROM cust_hist GROUP BY customerid HAVING count(*) > 12 ORDER BY 1 LIMIT 1")[0].Int
+	r := l.run(t, c, "login", fmt.Sprintf("user%d", busy), "password")
+	if r.Rows() != 10 || r.Columns != 4 || r.Values[0].Int != busy {
+		t.Errorf("customer %d: %d rows of %d columns", busy, r.Rows(), r.Columns)
+	}
+	got := texts(r.Values)
+	want := texts(ask(t, c, fmt.Sprintf(`SELECT p.title, p.actor, q.title FROM cust_hist h
+		JOIN products p ON p.prod_id = h.prod_id JOIN products q ON q.prod_id = p.common_prod_id
+		WHERE h.customerid = %d ORDER BY h.orderid DESC, h.prod_id LIMIT 10`, busy)))
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("customer %d: history %v, want %v", busy, got, want)
+	}
+	idle := ask(t, c, `SELECT customerid FROM customers c WHERE NOT EXISTS (
+		SELECT 1 FROM cust_hist h WHERE h.customerid = c.customerid) ORDER BY 1 LIMIT 1`)[0].Int
+	if r := l.run(t, c, "login", fmt.Sprintf("user%d", idle), "password"); r.Rows() != 1 || r.Values[0].Int != idle {
+		t.Errorf("customer %d without history: %d rows", idle, r.Rows())
+	}
+	for _, wrong := range [][2]string{{"user1", "wrong"}, {"nobody", "password"}} {
+		if r := l.run(t, c, "login", wrong[0], wrong[1]); r.Rows() != 0 {
+			t.Errorf("%v logs in", wrong)
+		}
+	}
+}
+
+// purchases buys at the edges of stock, in a transaction that is undone.
+func (l loaded) purchases(t *testing.T) {
+	c := l.open(t).Conn()
+	for _, x := range []struct {
+		name      string
+		stock     int // at least 3: less is restocked
+		pairs     []int
+		sold      int64 // of the first product
+		left      int64 // in stock afterwards
+		reordered int64 // 0 where nothing was
+	}{
+		{"plenty", 100, []int{5, 3}, 3, 97, 0},
+		{"same product on two lines", 100, []int{5, 3, 7, 1, 5, 2}, 5, 95, 0},
+		{"three are left", 6, []int{5, 3}, 3, 3, 0},
+		{"two are left", 5, []int{5, 3}, 3, 250, 248},
+		{"none is left", 3, []int{5, 3}, 3, 250, 250},
+		{"one too few", 3, []int{5, 4}, 0, 3, 0},
+		{"too few for two lines", 4, []int{5, 3, 5, 3}, 0, 4, 0},
+		{"too few of the second", 100, []int{5, 1, 6, 9_999}, 0, 100, 0},
+		{"hot seller", 4, []int{10_000, 2}, 2, 2_500, 2_498},
+		{"its neighbour", 4, []int{9_999, 2}, 2, 250, 248},
+		{"unknown product", 100, []int{5, 3, 99_999, 1}, 0, 100, 0},
+		{"ten lines", 100, []int{5, 1, 1, 1, 2, 1, 3, 1, 4, 1, 6, 1, 7, 1, 8, 1, 9, 1, 11, 1}, 1, 99, 0},
+	} {
+		inside(t, c, func() {
+			ask(t, c, fmt.Sprintf("UPDATE inventory SET quan_in_stock = %d WHERE prod_id = %d", x.stock, x.pairs[0]))
+			ask(t, c, "UPDATE inventory SET quan_in_stock = 100 WHERE prod_id IN (1, 2, 3, 4, 6, 7, 8, 9, 11)")
+			of := fmt.Sprintf(" WHERE prod_id = %d", x.pairs[0])
+			before := ask(t, c, "SELECT sales FROM inventory"+of)[0].Int
+			id := l.purchase(t, c, x.pairs...)
+			if (id != 0) != (x.sold != 0) {
+				t.Errorf("%s: order number %d", x.name, id)
+			}
+			now := ask(t, c, "SELECT sales, quan_in_stock FROM inventory"+of)
+			if now[0].Int-before != x.sold || now[1].Int != x.left {
+				t.Errorf("%s: sold %d, left %d; want %d and %d", x.name, now[0].Int-before, now[1].Int, x.sold, x.left)
+			}
+			re := ask(t, c, "SELECT coalesce(sum(quan_reordered), 0), count(*) FROM reorder"+of)
+			if re[0].Int != x.reordered || re[1].Int > 1 {
+				t.Errorf("%s: reordered %d in %d rows, want %d", x.name, re[0].Int, re[1].Int, x.reordered)
+			}
+			lines := ask(t, c, fmt.Sprintf("SELECT prod_id, quantity FROM orderlines WHERE orderid = %d AND orderdate = CURRENT_DATE ORDER BY orderlineid", id))
+			if id == 0 {
+				lines = ask(t, c, "SELECT 1 FROM orders WHERE orderid > 12000")
+			}
+			for i, v := range lines {
+				if id == 0 || v.Int != int64(x.pairs[i]) {
+					t.Errorf("%s: order %d has lines %v", x.name, id, lines)
+					break
+				}
+			}
+			if id != 0 && len(lines) != len(x.pairs) {
+				t.Errorf("%s: %d lines, want %d", x.name, len(lines)/2, len(x.pairs)/2)
+			}
+		})
+	}
+}
+
+// plans sees that the users' statements find their indexes, with plans made
+// for any arguments, as prepared statements come to have.
+func (l loaded) plans(t *testing.T) {
+	c := l.open(t).Conn()
+	ask(t, c, "SET plan_cache_mode = force_generic_plan")
+	for _, x := range []struct{ name, types, call, args, index string }{
+		{"log-in", "text, text", "SELECT * FROM login($1, $2)", "'user7', 'password'", "ix_cust_hist_customerid"},
+		{"actor", "int, text", "SELECT * FROM browse_by_actor($1, $2)", "5, 'A B'", "ix_prod_actor"},
+		{"title", "int, text", "SELECT * FROM browse_by_title($1, $2)", "5, 'A B'", "ix_prod_title"},
+		{"category", "int, int", "SELECT * FROM browse_by_category($1, $2)", "5, 3", "ix_prod_"},
+		{"prices", "int, int", "SELECT prod_id, price FROM products WHERE prod_id IN ($1, $2, $2, $2, $2, $2, $2, $2, $2, $2)", "1, 2", "products_pkey"},
+	} {
+		name := "plan_of_" + strings.ReplaceAll(x.name, "-", "_")
+		simple := func(sql string) []workload.Value {
+			// PREPARE takes $1 itself, which the dialect's texts may not hold.
+			r, err := c.Run(t.Context(), &workload.Statement{
+				Index: -1, Name: sql, Text: "", Own: map[string]string{"postgres": sql},
+			}, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+			return r.Values
+		}
+		_ = simple
+		inline := x.call
+		for i, a := range strings.Split(x.args, ", ") {
+			inline = strings.ReplaceAll(inline, fmt.Sprintf("$%d", i+1), a)
+		}
+		plan := strings.Join(texts(ask(t, c, "EXPLAIN "+inline)), "\n")
+		if !strings.Contains(plan, x.index) || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s: no %s in\n%s", name, x.index, plan)
+		}
+	}
+}
