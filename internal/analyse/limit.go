@@ -82,7 +82,8 @@ func rules() []rule {
 		{"CPU",
 			func(b bounds) bool { return load(b.usage, instanceCPU) >= cpuFull },
 			func(b bounds) string {
-				return "CPU of the instance limits it: " + at(b.usage, instanceCPU) + " of what it may use"
+				r, _ := resource(b.usage, instanceCPU)
+				return fmt.Sprintf("CPU of the instance limits it (%s of what it may use)", percent(r.Value))
 			}},
 		{"host CPU",
 			func(b bounds) bool { return load(b.usage, hostCPU) >= hostFull },

@@ -121,14 +121,22 @@ func unsteady(what string, xs []float64, limit float64) []string {
 	trend := stats.TrendOf(xs, 0.95)
 	drift := 100 * trend.Slope.Value * float64(len(xs)) / middle
 	if trend.P < trendLevel && math.Abs(drift) > limit {
-		out = append(out, fmt.Sprintf("%s drifts by %s over the window (Mann–Kendall, p = %.2g)", what, signed(drift), trend.P))
+		out = append(out, fmt.Sprintf("%s drifts by %s over the window (Mann–Kendall, %s)", what, signed(drift), chance(trend.P)))
 	}
 	shift := stats.ShiftIn(xs)
 	jump := 100 * (shift.After - shift.Before) / middle
 	if shift.P < trendLevel && math.Abs(jump) > limit {
-		out = append(out, fmt.Sprintf("%s shifts by %s after %.0f %% of the window (CUSUM, p = %.2g)", what, signed(jump), 100*float64(shift.At)/float64(len(xs)), shift.P))
+		out = append(out, fmt.Sprintf("%s shifts by %s after %.0f %% of the window (CUSUM, %s)", what, signed(jump), 100*float64(shift.At)/float64(len(xs)), chance(shift.P)))
 	}
 	return out
+}
+
+// chance prints a P for people.
+func chance(p float64) string {
+	if p < 1e-4 {
+		return "p < 0.0001"
+	}
+	return fmt.Sprintf("p = %.2g", p)
 }
 
 func signed(pct float64) string {

@@ -321,6 +321,9 @@ func (l *line) value(t float64) (reading, at float64) {
 		return l.values[i-1], l.at[i-1]
 	default:
 		part := (t - l.at[i-1]) / (l.at[i] - l.at[i-1])
+		if part == 0 { // the next reading may have failed
+			return l.values[i-1], t
+		}
 		return l.values[i-1] + part*(l.values[i]-l.values[i-1]), t
 	}
 }

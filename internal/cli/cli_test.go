@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,7 +84,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 				return
 			}
 		}
-		ts.Check(c.SleepUntil(ts.Context(), c.Now().Add(20*time.Millisecond)))
+		ts.Check(c.SleepUntil(context.Background(), c.Now().Add(20*time.Millisecond)))
 	}
 	ts.Fatalf("%q did not appear in %s", args[1], args[0])
 }
@@ -111,7 +112,7 @@ func noServers(ts *testscript.TestScript, cache string) {
 		if len(left) == 0 {
 			return
 		}
-		ts.Check(c.SleepUntil(ts.Context(), c.Now().Add(50*time.Millisecond)))
+		ts.Check(c.SleepUntil(context.Background(), c.Now().Add(50*time.Millisecond)))
 	}
 	ts.Fatalf("processes are left in:\n%s", left)
 }

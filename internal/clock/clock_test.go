@@ -3,6 +3,7 @@ package clock
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,7 +63,7 @@ func TestSleepUntilEndsWithItsContext(t *testing.T) {
 func TestNowIsMonotonic(t *testing.T) {
 	var c Real
 	last := c.Now()
-	if last.Round(0) == last {
+	if !strings.Contains(last.String(), " m=") { // how package time prints one
 		t.Error("there is no monotonic reading")
 	}
 	for range 1000 {

@@ -18,6 +18,7 @@ const (
 	histLow    = 1
 	histHigh   = 3_600_000_000
 	histDigits = 3
+	histCounts = 23552 // buckets that come of these: 23 halves of 1,024
 )
 
 // NewHistogram returns an empty histogram with the range that records have:
@@ -43,17 +44,12 @@ const (
 // codec encodes and decodes histograms with buffers of its own, which are
 // used again. It is not safe for concurrent use.
 type codec struct {
-	length int // counts of a histogram
 	plain  []byte
 	packed bytes.Buffer
 	binary []byte
 	zw     *zlib.Writer
 	zr     io.ReadCloser
 	src    bytes.Reader
-}
-
-func newCodec() *codec {
-	return &codec{length: len(NewHistogram().Export().Counts)}
 }
 
 // encode appends h in the V2 compressed encoding to dst.
@@ -129,7 +125,7 @@ func appendZigZag(dst []byte, v int64) []byte {
 // errHistogram says that bytes are no histogram of ours.
 var errHistogram = errors.New("not a histogram of this format")
 
-// add decodes text and adds its counts to counts, which has c.length.
+// add decodes text and adds its counts to counts, which has histCounts.
 func (c *codec) add(counts []int64, text []byte) error {
 	p, err := c.unpack(text)
 	if err != nil {
@@ -181,7 +177,7 @@ func (c *codec) unpack(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", errHistogram, err)
 	}
 	// A count has at most nine bytes: longer streams are no histograms.
-	limit := headerBytes + 9*c.length
+	limit := headerBytes + 9*histCounts
 	if cap(c.plain) < limit+1 {
 		c.plain = make([]byte, limit+1)
 	}

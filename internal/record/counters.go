@@ -172,7 +172,7 @@ func parseCounters(name string, data []byte) (Counters, error) {
 		if !ok {
 			return c, t.errorf("the time is not a number of seconds")
 		}
-		c.At = append(c.At, at.Seconds())
+		c.At = append(c.At, seconds(at))
 		for i := range c.Values {
 			v, ok := parseFloat(t.field())
 			if !ok {
@@ -233,7 +233,7 @@ func parseStates(name string, data []byte) (States, error) {
 				return s, t.errorf("the states before do not make up their sum")
 			}
 			now = second{at, polls, n}
-			s.At, s.Polls = append(s.At, at.Seconds()), append(s.Polls, float64(polls))
+			s.At, s.Polls = append(s.At, seconds(at)), append(s.Polls, float64(polls))
 			continue
 		}
 		if len(s.At) == 0 || at != now.at || n > now.left {

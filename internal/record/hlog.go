@@ -51,7 +51,7 @@ func tag(name string, kind int) string {
 type histogramWriter struct {
 	log   *lines
 	tags  []string // by series and kind, then late's
-	codec *codec
+	codec codec
 	begun bool
 	buf   []byte
 
@@ -61,7 +61,7 @@ type histogramWriter struct {
 }
 
 func newHistogramWriter(log *lines, types []string) *histogramWriter {
-	h := &histogramWriter{log: log, codec: newCodec()}
+	h := &histogramWriter{log: log}
 	for _, t := range types {
 		for k := range kinds {
 			h.tags = append(h.tags, tag(t, k))
@@ -233,11 +233,11 @@ func sumHistograms(found []histogramLine, n int) ([]*hdrhistogram.Histogram, err
 }
 
 func sumPart(part []histogramLine, n int) ([][]int64, error) {
-	c := newCodec()
+	var c codec
 	sums := make([][]int64, n)
 	for _, l := range part {
 		if sums[l.key] == nil {
-			sums[l.key] = make([]int64, c.length)
+			sums[l.key] = make([]int64, histCounts)
 		}
 		if err := c.add(sums[l.key], l.text); err != nil {
 			return nil, fmt.Errorf("line %d: %w", l.number, err)

@@ -141,13 +141,10 @@ func parseInt(f []byte) (int64, bool) {
 		}
 		u = u*10 + uint64(c-'0')
 	}
-	if u > math.MaxInt64 {
-		return 0, false
-	}
 	if negative {
-		return -int64(u), true
+		return int64(-u), u <= -math.MinInt64
 	}
-	return int64(u), true
+	return int64(u), u <= math.MaxInt64
 }
 
 // parseSeconds reads seconds with up to nine decimals, exactly.
@@ -174,6 +171,10 @@ func parseSeconds(f []byte) (time.Duration, bool) {
 	}
 	return d, true
 }
+
+// seconds is d in seconds, rounded once: 1.235, where d.Seconds() has
+// 1.2349999999999999.
+func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
 
 // parseFloat reads a number, NaN where f is empty.
 func parseFloat(f []byte) (float64, bool) {

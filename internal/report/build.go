@@ -164,6 +164,16 @@ func metricUnit(m analyse.Metric) string {
 	return m.Name + " (" + m.Short + ")"
 }
 
+// throughputLabel names the headline quantity with its unit.
+func throughputLabel(m analyse.Metric) string {
+	return strings.TrimSuffix("throughput, "+metricUnit(m), ", ")
+}
+
+// inUnit is " in orders a minute (OPM)", for captions.
+func inUnit(m analyse.Metric) string {
+	return strings.TrimSuffix(" in "+metricUnit(m), " in ")
+}
+
 // interval tells an estimate's interval and how it was made.
 func interval(e analyse.Estimate) string {
 	if !e.Low.OK() || !e.High.OK() {

@@ -15,6 +15,10 @@ import (
 // curve is the section on throughput by cell: over load where the study has
 // one, else as bars.
 func (b *builder) curve() {
+	if len(b.s.Cells) == 0 {
+		b.section("curve", "Throughput", block{Text: "There is no configuration to show."})
+		return
+	}
 	b.data["throughput.csv"] = throughputCSV(b.s)
 	title, f := "Throughput by configuration", b.cellBars()
 	if b.s.Curve != nil {
@@ -29,11 +33,11 @@ func (b *builder) curve() {
 }
 
 func (b *builder) loadCurve(cv *analyse.Curve) figure {
-	d := loadcurve.Data{XLabel: cv.Knob, YLabel: "throughput, " + metricUnit(b.s.Metric)}
+	d := loadcurve.Data{XLabel: cv.Knob, YLabel: throughputLabel(b.s.Metric)}
 	for _, l := range cv.Lines {
 		d.Lines = append(d.Lines, b.curveLine(cv, l))
 	}
-	caption := "Throughput in " + metricUnit(b.s.Metric) + " for each load that was offered (" + cv.Knob +
+	caption := "Throughput" + inUnit(b.s.Metric) + " for each load that was offered (" + cv.Knob +
 		"). Bars are 95 % intervals between repeats; a point without one was measured once."
 	if slices.ContainsFunc(cv.Lines, func(l analyse.Line) bool { return l.Model != nil }) {
 		caption += " Dashed: the fitted Universal Scalability Law, drawn only as far as loads were measured."
@@ -137,7 +141,7 @@ func saturation(cv *analyse.Curve) (blocks []block) {
 }
 
 func (b *builder) cellBars() figure {
-	d := bars.Data{Label: "throughput, " + metricUnit(b.s.Metric)}
+	d := bars.Data{Label: throughputLabel(b.s.Metric)}
 	for _, cell := range b.s.Cells {
 		bar := bars.Bar{Name: cell.Label, Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Text: "nothing measured"}
 		if measured(cell) {
@@ -157,7 +161,7 @@ func (b *builder) cellBars() figure {
 // cellTable is the figures behind the load curve.
 func (b *builder) cellTable() block {
 	t := table{
-		Caption: "Throughput in " + metricUnit(b.s.Metric) + ", response time of the unit of work, CPU use and limiting resource by configuration.",
+		Caption: "Throughput" + inUnit(b.s.Metric) + ", response time of the unit of work, CPU use and limiting resource by configuration.",
 		CSV:     "throughput.csv",
 		Columns: columns("Configuration", "#Throughput", "#Interval", "#Repeats?", "#p95, ms", "#p99, ms", "#Instance CPU?", "Limited by"),
 	}

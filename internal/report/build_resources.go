@@ -171,6 +171,10 @@ func quiet(of []analyse.Track) (loud []analyse.Track, names []string) {
 // unitFigures draws tracks as lines, a figure for each unit.
 func (b *builder) unitFigures(t *analyse.Trial, words groupText, of []analyse.Track, csv string) (blocks []block) {
 	var small []figure
+	size := narrow[0]
+	if len(units(of)) == 1 {
+		size = wide[0] // nothing to stand beside
+	}
 	for _, unit := range units(of) {
 		same := slices.DeleteFunc(slices.Clone(of), func(tr analyse.Track) bool { return tr.Unit != unit })
 		title := words.title
@@ -180,7 +184,7 @@ func (b *builder) unitFigures(t *analyse.Trial, words groupText, of []analyse.Tr
 		switch {
 		case len(same) > mostLines:
 			blocks = append(blocks, b.figure(trackPanels(t, title, same, csv)))
-		case words.layout == full && (unit == "%" || unit == "ms"):
+		case size == wide[0], words.layout == full && (unit == "%" || unit == "ms"):
 			blocks = append(blocks, b.figure(unitFigure(t, words, title, same, csv, wide[0])))
 		default:
 			small = append(small, unitFigure(t, words, title, same, csv, narrow[0]))

@@ -21,7 +21,6 @@ const (
 
 // overTime is the section on throughput second by second.
 func (b *builder) overTime() {
-	b.data["throughput-over-time.csv"] = overTimeCSV(b.s)
 	var blocks []block
 	if t := b.chosen; t != nil {
 		blocks = append(blocks, block{Text: b.whichTrial(t)}, b.figure(b.fullTimeline(t)))
@@ -30,17 +29,19 @@ func (b *builder) overTime() {
 	f := figure{
 		Title: "Throughput over time, every trial",
 		CSV:   "throughput-over-time.csv",
-		Caption: "Throughput second by second in each trial, in " + metricUnit(b.s.Metric) +
+		Caption: "Throughput" + inUnit(b.s.Metric) + " second by second in each trial" +
 			". Grey did not count: warm-up before the window, and what came after it. Trials of one configuration share their scale: lines that differ between repeats are a warning.",
 		Panels: b.panels(),
 	}
 	if len(b.s.Trials) > thinFrom {
 		f.Caption += fmt.Sprintf(" Each line is thinned to %d means.", thinBins)
 	}
-	if len(f.Panels) > 0 {
+	recorded := slices.ContainsFunc(b.s.Trials, func(t analyse.Trial) bool { _, ok := headline(&t); return ok })
+	if recorded {
+		b.data["throughput-over-time.csv"] = overTimeCSV(b.s)
 		blocks = append(blocks, b.figure(f))
 	} else {
-		blocks = append(blocks, block{Text: "No trial was run."})
+		blocks = append(blocks, block{Text: "No trial left a record over time."})
 	}
 	b.section("time", "Throughput over time", blocks...)
 }
@@ -91,7 +92,7 @@ func tracks(t *analyse.Trial, group string) (out []analyse.Track) {
 }
 
 func (b *builder) fullTimeline(t *analyse.Trial) figure {
-	d := timeline.Data{YLabel: "throughput, " + metricUnit(b.s.Metric), Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End}
+	d := timeline.Data{YLabel: throughputLabel(b.s.Metric), Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End}
 	if tr, ok := headline(t); ok {
 		d.Tracks = []timeline.Track{{Name: tr.Name, Values: tr.Values}}
 	}
@@ -179,12 +180,12 @@ func thinned(seconds []float64, of []timeline.Track) ([]float64, []timeline.Trac
 
 // response is the section on response times.
 func (b *builder) response() {
-	b.data["response-times.csv"] = responseCSV(b.s)
 	peak := b.peak()
 	if peak == nil {
 		b.section("response", "Response times", block{Text: "No trial counts, so there are no response times to show."})
 		return
 	}
+	b.data["response-times.csv"] = responseCSV(b.s)
 	blocks := []block{b.responseTable(*peak)}
 	if slices.ContainsFunc(peak.Types, func(l analyse.Latency) bool { return len(l.Curve) > 0 }) {
 		b.data["percentiles.csv"] = spectrumCSV(*peak)

@@ -97,6 +97,10 @@ func (b *builder) checkTable() table {
 
 // trials is the section that lists every trial, failed ones too.
 func (b *builder) trials() {
+	if len(b.s.Trials) == 0 {
+		b.section("trials", "All trials", block{Text: "No trial was run."})
+		return
+	}
 	b.data["trials.csv"] = trialsCSV(b.s)
 	counts := 0
 	for _, t := range b.s.Trials {
@@ -112,11 +116,7 @@ func (b *builder) trials() {
 	for i := range b.s.Trials {
 		t.Rows = append(t.Rows, trialRow(&b.s.Trials[i]))
 	}
-	blocks := []block{b.table(t)}
-	if len(b.s.Trials) == 0 {
-		blocks = []block{{Text: "No trial was run."}}
-	}
-	b.section("trials", "All trials", blocks...)
+	b.section("trials", "All trials", b.table(t))
 }
 
 func trialRow(t *analyse.Trial) []field {

@@ -136,18 +136,20 @@ func factorValue(cl analyse.Cell, knob string) string {
 	return ""
 }
 
-// overTimeCSV holds every trial's throughput second by second, marked by
+// overTimeCSV holds every trial's headline figure second by second, marked by
 // whether the second lies in the window.
 func overTimeCSV(s *analyse.Study) []byte {
-	f := newSheet("trial", "block", "configuration", "counts", "second", "in_window", "track", "value", "unit")
+	f := newSheet("trial", "block", "configuration", "counts", "second", "in_window", "throughput", "unit")
 	for i := range s.Trials {
 		t := &s.Trials[i]
-		for _, tr := range tracks(t, "throughput") {
-			for k, v := range tr.Values[:min(len(tr.Values), len(t.Timeline.Seconds))] {
-				at := t.Timeline.Seconds[k]
-				f.int(int64(t.Number), int64(t.Block)).text(t.Label).bool(t.Counts).num(at)
-				f.bool(at > t.Window.Start && at <= t.Window.End).text(tr.Name).num(v).text(tr.Unit).end()
-			}
+		tr, ok := headline(t)
+		if !ok {
+			continue
+		}
+		for k, v := range tr.Values[:min(len(tr.Values), len(t.Timeline.Seconds))] {
+			at := t.Timeline.Seconds[k]
+			f.int(int64(t.Number), int64(t.Block)).text(t.Label).bool(t.Counts).num(at)
+			f.bool(at > t.Window.Start && at <= t.Window.End).num(v).text(tr.Unit).end()
 		}
 	}
 	return f.bytes()

@@ -139,17 +139,23 @@ func (w *writer) block(b block) {
 func (w *writer) table(t table) {
 	caption := t.Caption
 	widths, fits := columnWidths(t, w.width)
-	for left := ""; !fits; {
-		// What is left out is said, and where it is.
-		if left, t = withoutOptional(t); left == "" {
-			w.para("", caption, faint)
-			w.records(t)
-			return
+	var left []string
+	for !fits {
+		name, rest := withoutOptional(t)
+		if name == "" {
+			break
 		}
-		caption += fmt.Sprintf(" Without %s.", left)
+		left, t = append(left, name), rest
 		widths, fits = columnWidths(t, w.width)
 	}
+	if len(left) > 0 {
+		caption += fmt.Sprintf(" Left out for want of room: %s (data/%s).", strings.Join(left, ", "), t.CSV)
+	}
 	w.para("", caption, faint)
+	if !fits {
+		w.records(t)
+		return
+	}
 	var head []string
 	for i, c := range t.Columns {
 		head = append(head, pad(clean(c.Name), widths[i], c.Numeric))
@@ -374,8 +380,8 @@ func textSpark(t *analyse.Trial, width int) []string {
 			marks[at] = '^'
 		}
 	}
-	return []string{string(spark), string(marks),
-		fmt.Sprintf("from 0 to %s %s; ^ marks the window, from %s s to %s s", chart.Number(most.Max), clean(tr.Unit), chart.Number(t.Window.Start), chart.Number(t.Window.End))}
+	return append([]string{string(spark), string(marks)}, wrap(
+		fmt.Sprintf("from 0 to %s %s; ^ marks the window, from %s s to %s s", chart.Number(most.Max), clean(tr.Unit), chart.Number(t.Window.Start), chart.Number(t.Window.End)), width)...)
 }
 
 // textWaits draws the mean sessions in each state as bars.

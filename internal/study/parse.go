@@ -238,7 +238,7 @@ func (c *checker) settingName(at *node, name string) bool {
 func (c *checker) scalar(path string, p pair) {
 	switch p.value.shape {
 	case scalar:
-		c.base[path] = entry{p.key, p.value}
+		c.base[path] = entry(p)
 		return
 	case absent:
 		c.fault(p.key, path+" has no value", c.allowed(path))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,7 +162,7 @@ engine:
   name: postgres
   version: ">=15,<17"
   fetch: false
-  settings: {shared_buffers: 25%, fsync: off, work_mem: "8MB", auto_explain.log_analyze: true, n: 16.10, empty: ""}
+  settings: {shared_buffers: 25%, fsync: off, work_mem: "8MB", auto_explain.log_timing: true, n: 16.10, empty: ""}
 provider: {name: container, image: "debian:13"}
 instances: 1
 instance: {cpus: 1.5, cpuset: "0-1,4", memory: 2GiB, cpu_shares: 512}
@@ -189,7 +190,7 @@ limits: {errors: 0.5%}
 	if b.Provider.Name != "container" || b.Provider.Params.Text("image") != "debian:13" {
 		t.Errorf("provider: %+v", b.Provider)
 	}
-	want := map[string]string{"shared_buffers": "25%", "fsync": "off", "work_mem": "8MB", "auto_explain.log_analyze": "true", "n": "16.10", "empty": ""}
+	want := map[string]string{"shared_buffers": "25%", "fsync": "off", "work_mem": "8MB", "auto_explain.log_timing": "true", "n": "16.10", "empty": ""}
 	for k, v := range want {
 		if got, ok := b.Settings[k]; !ok || got != v {
 			t.Errorf("setting %s is %q, want %q", k, got, v)
@@ -314,4 +315,32 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("a study that was right has no plan: %v", err)
 		}
 	})
+}
+
+// TestTheLargestStudyIsReadInBoundedWork: at the bound on trials every cell is
+// made once, and the check of the offer, which may be slow, runs once for each
+// set of parameters.
+func TestTheLargestStudyIsReadInBoundedWork(t *testing.T) {
+	k := known()
+	checks := 0
+	k.Workloads[0].Check = func(unit.Values) error { checks++; return nil }
+	numbers := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d, ", i+1)
+		}
+		return "[" + strings.TrimSuffix(b.String(), ", ") + "]"
+	}
+	src := minimal + "run: {repeats: 1}\nvary:\n  workload.n_searches: " + numbers(100) + "\n  users: " + numbers(100) + "\n"
+	s, err := Parse("large.yaml", []byte(src), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(s)
+	if err != nil || len(p.Trials) != maxTrials {
+		t.Fatalf("%d trials, %v", len(p.Trials), err)
+	}
+	if checks != 100 {
+		t.Errorf("the offer was checked %d times, want 100", checks)
+	}
 }

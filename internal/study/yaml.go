@@ -79,11 +79,14 @@ func (c *checker) tree(src []byte) *node {
 		return nil
 	}
 	root := c.node(body)
-	if root.shape != section && root.shape != refused {
-		c.fault(root, "a study file is a section of knobs, not "+root.what(), "lines such as study: NAME")
+	switch root.shape {
+	case section:
+		return root
+	case refused:
 		return nil
 	}
-	return root
+	c.fault(root, "a study file is a section of knobs, not "+root.what(), "lines such as study: NAME")
+	return nil
 }
 
 // text bounds and cleans the source: UTF-8, line feeds alone, no byte order

@@ -9,11 +9,9 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
-// columnName is what the name of a counter looks like.
-var columnName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-
 // counters reads every source around some work.
 func (l *loaded) counters(t *testing.T) {
+	columnName := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	s := l.open(t)
 	sources := l.db.Sources()
 	if len(sources) == 0 {

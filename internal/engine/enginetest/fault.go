@@ -167,12 +167,23 @@ func (l *loaded) crash(t *testing.T) {
 	l.tx(t, s, workload.Begin)
 	l.run(t, s, setAmount, workload.Money(888), workload.Int(41))
 	// A session that is busy does not look whether its server is there.
-	busy := l.open(t)
+	worker := l.open(t)
 	answer := make(chan error, 1)
 	go func() {
-		_, err := busy.Conn().Run(context.Background(), l.traits.statement(sleep), nil)
+		_, err := worker.Conn().Run(context.Background(), l.traits.statement(busy), nil)
 		answer <- err
 	}()
+	for _, states := range l.db.States() {
+		if !within(t.Context(), func() bool {
+			working := 0
+			if err := states.Poll(t.Context(), func(_ string, n int) { working += n }); err != nil {
+				t.Fatal(err)
+			}
+			return working > 0
+		}) {
+			t.Fatal("the busy session does not begin")
+		}
+	}
 	if err := local.Server().Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,7 @@ func (s *suite) dialect(t *testing.T) {
 }
 
 // life walks through create, start, stop and start, and what goes wrong there.
-func (s *suite) life(t *testing.T) {
-	m := s.create(t)
+func (s *suite) life(t *testing.T, m engine.Machine) {
 	if err := s.install.Create(t.Context(), m); err == nil {
 		t.Error("a second Create in the same place succeeded")
 	}
@@ -86,6 +85,14 @@ func (s *suite) life(t *testing.T) {
 	case <-db.Exited():
 		t.Fatal("Exited is closed while the server runs")
 	default:
+	}
+	second, err := s.install.Start(t.Context(), m, engine.Config{Connections: 5, Durable: true})
+	if err == nil {
+		_ = second.Stop(t.Context())
+		t.Error("a second server was started in the same place")
+	}
+	if _, err := db.Settings(t.Context()); err != nil {
+		t.Errorf("after an attempt to start a second server: %v", err)
 	}
 	if db.Log() == "" {
 		t.Error("the server's log is empty")
@@ -121,11 +128,11 @@ func (s *suite) stopAtOnce(t *testing.T, m engine.Machine) {
 	noneLeft(t, m)
 }
 
-func (s *suite) settings(t *testing.T) {
-	m := s.create(t)
+func (s *suite) settings(t *testing.T, m engine.Machine) {
 	_, memory := m.Capacity()
 	want := maps.Clone(s.traits.good)
 	want[s.traits.memory] = "12.5%"
+	want[s.traits.rounded] = s.traits.roundedValue
 	db := s.start(t, m, want)
 	list, err := db.Settings(t.Context())
 	if err != nil {
@@ -148,12 +155,15 @@ func (s *suite) settings(t *testing.T) {
 	if x := find(s.traits.memory); x.Effective != share || !x.Matches {
 		t.Errorf("%+v, want %s: an eighth of %s", x, share, memory)
 	}
+	if x := find(s.traits.rounded); x.Matches || x.Intended != s.traits.roundedValue || x.Effective == x.Intended {
+		t.Errorf("%+v, want %s intended, another value effective, and no match", x, s.traits.roundedValue)
+	}
 	asked := 0
 	for _, x := range list {
 		if x.Intended != "" {
 			asked++
 		}
-		if !x.Matches {
+		if !x.Matches && x.Name != s.traits.rounded {
 			t.Errorf("%+v does not match", x)
 		}
 		if x.Why == "" {

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
-// load loads twice, with one worker and with four, and compares.
-func (s *suite) load(t *testing.T) {
-	d := synthetic(1000)
+// load loads d into m with four workers, then the same with one and other
+// contents, and compares.
+func (s *suite) load(t *testing.T, m engine.Machine, d *workload.Definition) {
+	four := s.loadInto(t, m, d, 4)
 	one := s.loadInto(t, s.create(t), d, 1)
-	four := s.loadInto(t, s.create(t), d, 4)
 	var rows int64
 	for _, table := range d.Tables {
 		rows += table.Rows.Rows
@@ -25,14 +26,24 @@ func (s *suite) load(t *testing.T) {
 	if one.Bytes <= 0 || len(one.StageSeconds) == 0 {
 		t.Errorf("%d bytes, stages %v: want both", one.Bytes, one.StageSeconds)
 	}
-	if other := s.loadInto(t, s.create(t), synthetic(1100), 2); other.Fingerprint == one.Fingerprint {
-		t.Errorf("other contents have the same fingerprint %q", other.Fingerprint)
+	// The same number of rows, and one value of one row is another.
+	other := synthetic(d.Tables[0].Rows.Rows)
+	fill := other.Tables[0].Rows.Fill
+	other.Tables[0].Rows.Fill = func(batch int64, emit func([]workload.Value) error) error {
+		return fill(batch, func(row []workload.Value) error {
+			if row[0].Int == 17 {
+				row[2].Int++
+			}
+			return emit(row)
+		})
+	}
+	if r := s.loadInto(t, s.create(t), other, 2); r.Fingerprint == one.Fingerprint || r.Rows != rows {
+		t.Errorf("other contents of %d rows have fingerprint %q, as %d rows before", r.Rows, r.Fingerprint, rows)
 	}
 }
 
 // cancelledLoad cancels once rows have begun to come.
-func (s *suite) cancelledLoad(t *testing.T) {
-	m := s.create(t)
+func (s *suite) cancelledLoad(t *testing.T, m engine.Machine) {
 	db := s.startAs(t, m, engine.Config{Connections: 10})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -27,15 +27,17 @@ func Run(t *testing.T, New func() engine.Engine, machine func(t *testing.T) engi
 	if s.install == nil {
 		t.Fatal("without a server program nothing more can be tested")
 	}
-	t.Run("Life", s.life)
-	t.Run("Settings", s.settings)
-	t.Run("Load", s.load)
-	t.Run("CancelledLoad", s.cancelledLoad)
+	// Making a database takes a second or more, so tests share where they can.
+	empty := s.create(t)
+	t.Run("Life", func(t *testing.T) { s.life(t, empty) })
+	t.Run("Settings", func(t *testing.T) { s.settings(t, empty) })
+	t.Run("CancelledLoad", func(t *testing.T) { s.cancelledLoad(t, empty) })
+	d := synthetic(1000)
+	full := s.create(t)
+	t.Run("Load", func(t *testing.T) { s.load(t, full, d) })
 	t.Run("Loaded", func(t *testing.T) {
-		d := synthetic(2000)
-		m := s.loaded(t, d)
-		db := s.start(t, m, s.traits.quickDeadlocks)
-		l := &loaded{suite: s, machine: m, db: db, def: d}
+		db := s.start(t, full, s.traits.quickDeadlocks)
+		l := &loaded{suite: s, machine: full, db: db, def: d}
 		t.Run("Contents", l.contents)
 		t.Run("Values", l.values)
 		t.Run("Affected", l.affected)
@@ -63,12 +65,15 @@ type traits struct {
 	// each with a part of the server's message.
 	good, effective, wrong map[string]string
 	memory                 string // a setting that takes a percentage of memory
-	quickDeadlocks         map[string]string
-	setTimeout             string // SQL: the session's statements end after 100 ms
-	sleep                  string // SQL: waits for 20 s and returns a row
-	session                string // SQL: the number of the session
-	kill                   string // SQL: ends session :id
-	lockWait               string // the state of a session that waits for another's row
+	// rounded is a setting with a value that the server takes but rounds.
+	rounded, roundedValue string
+	quickDeadlocks        map[string]string
+	setTimeout            string // SQL: the session's statements end after 100 ms
+	sleep                 string // SQL: waits for 20 s and returns a row
+	busy                  string // SQL: keeps a CPU busy for hours
+	session               string // SQL: the number of the session
+	kill                  string // SQL: ends session :id
+	lockWait              string // the state of a session that waits for another's row
 }
 
 // traitsOf returns the traits of a product.
@@ -82,9 +87,12 @@ func traitsOf(t *testing.T, name string) traits {
 			effective:      map[string]string{"work_mem": "8MB", "random_page_cost": "1.5", "enable_nestloop": "off", "checkpoint_timeout": "10min"},
 			wrong:          map[string]string{"shared_bufers": "unrecognized configuration parameter", "work_mem": "invalid value for parameter"},
 			memory:         "shared_buffers",
+			rounded:        "effective_cache_size", // in pages of 8 kB
+			roundedValue:   "805kB",
 			quickDeadlocks: map[string]string{"deadlock_timeout": "50ms"},
 			setTimeout:     "SET statement_timeout = 100",
 			sleep:          "SELECT 1 FROM pg_sleep(20)",
+			busy:           "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 10000000) b",
 			session:        "SELECT pg_backend_pid()",
 			kill:           "SELECT pg_terminate_backend(:id)",
 			lockWait:       "Lock:transactionid",
@@ -122,14 +130,6 @@ func (s *suite) startAs(t *testing.T, m engine.Machine, c engine.Config) engine.
 		_ = db.Stop(context.Background())
 	})
 	return db
-}
-
-// loaded returns a machine whose database holds d, made as a golden state is.
-func (s *suite) loaded(t *testing.T, d *workload.Definition) engine.Machine {
-	t.Helper()
-	m := s.create(t)
-	s.loadInto(t, m, d, 2)
-	return m
 }
 
 // loadInto loads d with a server that is not durable, and stops it.

@@ -26,6 +26,7 @@ const (
 	countEmpty
 	setTimeout
 	sleep
+	busy
 	session
 	kill
 	missing
@@ -133,6 +134,8 @@ func (tr traits) statement(which int) *workload.Statement {
 		s.Name, s.Text = "set timeout", tr.setTimeout
 	case sleep:
 		s.Name, s.Text = "sleep", tr.sleep
+	case busy:
+		s.Name, s.Text = "busy", tr.busy
 	case session:
 		s.Name, s.Text = "session", tr.session
 	case kill:

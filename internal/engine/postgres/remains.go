@@ -12,9 +12,18 @@ import (
 )
 
 // clear ends the server processes that outlived the postmaster and frees the
-// memory that they shared. A server that ended in order left neither.
+// memory that they shared. A server that ended in order left neither, and
+// removed its lock file; so a lock file that names our postmaster is the sign
+// that there is something to do. One that names another is of a server that
+// already ran in the directory, and is not to be touched.
 func (s *server) clear(ctx context.Context) error {
-	if s.exit != nil {
+	var lock []string
+	text, err := run(s.machine.Command(ctx, "cat", filepath.Join(dataDir(s.machine), "postmaster.pid")))
+	if err == nil {
+		lock = strings.Split(text, "\n")
+	}
+	killed := len(lock) > 0 && lock[0] == strconv.Itoa(s.process.Pid)
+	if killed {
 		// Idle processes notice that their postmaster has died and end; busy
 		// ones would go on until they next look.
 		for _, pid := range processesIn(dataDir(s.machine)) {
@@ -26,8 +35,8 @@ func (s *server) clear(ctx context.Context) error {
 	if !pause(s.drained) {
 		return errors.New("processes of the server do not end")
 	}
-	if s.exit != nil {
-		s.free(ctx)
+	if killed {
+		s.free(ctx, lock)
 	}
 	return nil
 }
@@ -35,15 +44,11 @@ func (s *server) clear(ctx context.Context) error {
 // free removes the shared memory that a killed postmaster left. The next start
 // in the same directory would do so, but there may be none. That a removal
 // finds nothing is no fault.
-func (s *server) free(ctx context.Context) {
+func (s *server) free(ctx context.Context, lock []string) {
 	// The lock file has, in the seventh line, the key and the number of the
 	// segment by which the next start knows whether processes are left.
-	lock, err := run(s.machine.Command(ctx, "cat", filepath.Join(dataDir(s.machine), "postmaster.pid")))
-	if err != nil {
-		return
-	}
-	if lines := strings.Split(lock, "\n"); len(lines) >= 7 {
-		if fields := strings.Fields(lines[6]); len(fields) == 2 {
+	if len(lock) >= 7 {
+		if fields := strings.Fields(lock[6]); len(fields) == 2 {
 			_, _ = run(s.machine.Command(ctx, "ipcrm", "-m", fields[1]))
 		}
 	}

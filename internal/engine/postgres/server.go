@@ -40,13 +40,14 @@ type server struct {
 	chosen  []choice
 	durable bool
 
-	process *os.Process
-	kill    context.CancelFunc // ends the process through its command's context
-	log     *tail
-	shared  []string      // shared memory files that the server mapped at its start
-	exited  chan struct{} // closed when the postmaster has been waited for
-	exit    error         // of the postmaster; read after exited
-	drained chan struct{} // closed when no process holds the log's pipe any more
+	process  *os.Process
+	kill     context.CancelFunc // ends the process through its command's context
+	log      *tail
+	answered bool          // it has been ready once
+	shared   []string      // shared memory files that the server mapped at its start
+	exited   chan struct{} // closed when the postmaster has been waited for
+	exit     error         // of the postmaster; read after exited
+	drained  chan struct{} // closed when no process holds the log's pipe any more
 
 	counters *counters
 	waits    *waits
@@ -66,7 +67,11 @@ func (in *installation) Start(ctx context.Context, m engine.Machine, c engine.Co
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	for try := 1; ; try++ {
-		s, err := in.start(ctx, m, chosen, c.Durable)
+		port, err := freePort()
+		if err != nil {
+			return nil, fmt.Errorf("start PostgreSQL: %w", err)
+		}
+		s, err := in.start(ctx, m, chosen, c.Durable, port)
 		if err == nil {
 			return s, nil
 		}
@@ -80,12 +85,8 @@ func (in *installation) Start(ctx context.Context, m engine.Machine, c engine.Co
 // server's.
 var errPortTaken = errors.New("the port is taken")
 
-// start tries once.
-func (in *installation) start(ctx context.Context, m engine.Machine, chosen []choice, durable bool) (*server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
+// start tries once, with a port.
+func (in *installation) start(ctx context.Context, m engine.Machine, chosen []choice, durable bool, port int) (*server, error) {
 	dir, err := socketDir(ctx, m)
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (s *server) ready(ctx context.Context) error {
 	for {
 		conn, err := s.connect(alive)
 		if err == nil {
-			s.shared = sharedFiles(s.process.Pid)
+			s.answered, s.shared = true, sharedFiles(s.process.Pid)
 			return conn.Close(ctx)
 		}
 		// 57P03: starting up, or in recovery. Any other answer is final.
@@ -332,5 +333,14 @@ func socketDir(ctx context.Context, m engine.Machine) (string, error) {
 }
 
 // removeSocketDir removes the socket's directory: a snapshot of the machine's
-// directory must hold no socket.
-func (s *server) removeSocketDir() error { return os.RemoveAll(s.address.dir) }
+// directory must hold no socket. A server that never answered removes only what
+// is its own, because the directory may be that of another that runs there.
+func (s *server) removeSocketDir() error {
+	if s.answered {
+		return os.RemoveAll(s.address.dir)
+	}
+	for _, path := range []string{s.address.socket(), s.address.socket() + ".lock", s.address.dir} {
+		_ = os.Remove(path) // it may not be there, or not be empty
+	}
+	return nil
+}

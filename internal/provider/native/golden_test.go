@@ -5,6 +5,7 @@ package native
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -74,43 +75,50 @@ func TestAKilledSaveLeavesAWholeStateOrNone(t *testing.T) {
 		// Every other saver is killed before it may have saved anything.
 		first := round%2 == 0
 		killSaver(t, cache, first, time.Duration(draw.IntN(60_000))*time.Microsecond)
-		i := made(t, cache, provider.Shape{})
-		for _, dir := range []string{instances(cache), golden(cache)} {
-			entries, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range entries {
-				if e.Name() != ".lock" && e.Name() != ".lock-state" && e.Name() != "state" && e.Name() != i.home.id {
-					t.Errorf("round %d: left behind: %s", round, filepath.Join(dir, e.Name()))
-				}
-			}
-		}
-		about, ok, err := i.Find(t.Context(), "state")
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
-		if !ok {
-			continue
-		}
-		found++
-		if string(about) != "about" {
-			t.Errorf("round %d: about %q", round, about)
-		}
-		if _, err := i.Restore(t.Context(), "state"); err != nil {
-			t.Errorf("round %d: %v", round, err)
-		}
-		if files, err := os.ReadDir(i.Dir()); err != nil || len(files) != 60 {
-			t.Errorf("round %d: %d files were restored, %v", round, len(files), err)
-		}
-		if err := i.Remove(t.Context(), "state"); err != nil {
-			t.Error(err)
-		}
-		if err := i.Close(t.Context()); err != nil {
-			t.Error(err)
+		if wholeOrNone(t, cache, round) {
+			found++
 		}
 	}
 	t.Logf("%d of 12 kills left a state", found)
+}
+
+// wholeOrNone looks at what a killed saver left: nothing unfinished, and
+// either no state or one that can be restored (found). It removes the state.
+func wholeOrNone(t *testing.T, cache string, round int) (found bool) {
+	t.Helper()
+	i := made(t, cache, provider.Shape{})
+	defer i.Close(t.Context())
+	for _, dir := range []string{instances(cache), golden(cache)} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() != ".lock" && e.Name() != ".lock-state" && e.Name() != "state" && e.Name() != i.home.id {
+				t.Errorf("round %d: left behind: %s", round, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	about, ok, err := i.Find(t.Context(), "state")
+	if err != nil {
+		t.Fatalf("round %d: %v", round, err)
+	}
+	if !ok {
+		return false
+	}
+	if string(about) != "about" {
+		t.Errorf("round %d: about %q", round, about)
+	}
+	if _, err := i.Restore(t.Context(), "state"); err != nil {
+		t.Errorf("round %d: %v", round, err)
+	}
+	if files, err := os.ReadDir(i.Dir()); err != nil || len(files) != 60 {
+		t.Errorf("round %d: %d files were restored, %v", round, len(files), err)
+	}
+	if err := i.Remove(t.Context(), "state"); err != nil {
+		t.Error(err)
+	}
+	return true
 }
 
 // killSaver starts a saver, lets it go on for a while (counted from its start,

@@ -3,12 +3,16 @@
 package native
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/providertest"
 )
 
@@ -26,14 +30,18 @@ func open(t *testing.T) string {
 	return dir
 }
 
-func TestSuite(t *testing.T) { providertest.Run(t, New, open(t)) }
+func TestSuite(t *testing.T) {
+	tellPlace(t)
+	providertest.Run(t, New, open(t))
+}
 
-// TestSuiteWithoutRights runs the suite as a user who can have no cgroup:
-// there processes are found, counted and killed by their ancestry.
-func TestSuiteWithoutRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to become nobody; without root TestSuite is this test")
-	}
+// nobody is the user as whom the suite runs without rights.
+const nobody = 65534
+
+// runAsNobody runs the suite as a user without rights, in the v2 cgroup that
+// entry names unless it is nil.
+func runAsNobody(t *testing.T, entry *os.File) (output string) {
+	t.Helper()
 	dir := open(t)
 	// The test binary lies where only its owner may go.
 	binary := filepath.Join(dir, "suite.test")
@@ -48,10 +56,67 @@ func TestSuiteWithoutRights(t *testing.T) {
 	cmd.Dir = dir
 	// Shapes can't be had there, so what needs them is skipped, in CI too.
 	cmd.Env = append(os.Environ(), "CI=", "TMPDIR="+dir, "HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if entry != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(entry.Fd())
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Logf("%s", out)
+	return string(out)
+}
+
+// TestSuiteWithoutRights runs the suite as a user who can have no cgroup:
+// there processes are found, counted and killed by their ancestry.
+func TestSuiteWithoutRights(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to become nobody; without root TestSuite is this test")
+	}
+	runAsNobody(t, nil)
+}
+
+// TestSuiteInADelegatedCgroup runs the suite as a user to whom a v2 cgroup was
+// handed over, as systemd does with Delegate=yes. The kernel places the
+// processes there at the fork.
+func TestSuiteInADelegatedCgroup(t *testing.T) {
+	l, err := discover()
+	if err != nil || l.v2.dir == "" || os.Geteuid() != 0 {
+		t.Skipf("needs root and a v2 hierarchy: %v", err)
+	}
+	slice := filepath.Join(l.v2.dir, groupName("test-"+filepath.Base(t.TempDir())+filepath.Base(open(t))))
+	scope := filepath.Join(slice, "scope")
+	for _, dir := range []string{slice, scope} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := removeCgroup(context.Background(), clock.Real{}, dir); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+			if err := os.Chown(filepath.Join(dir, name), nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	entry, err := os.Open(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer entry.Close()
+	out := runAsNobody(t, entry)
+	if !strings.Contains(out, "an instance is in "+scope+"/loadstone-") {
+		t.Errorf("no instance was in %s:\n%s", scope, out)
+	}
+}
+
+// tellPlace says where instances are, so that a test which runs TestSuite in
+// special surroundings can tell that it did.
+func tellPlace(t *testing.T) {
+	i := made(t, open(t), provider.Shape{})
+	for _, dir := range i.group.dirs() {
+		t.Logf("an instance is in %s", dir)
+	}
 }

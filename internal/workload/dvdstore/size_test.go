@@ -2,10 +2,12 @@ package dvdstore
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 	"pgregory.net/rapid"
 )
@@ -93,6 +95,27 @@ func TestSoldQuantityFitsAnInteger(t *testing.T) {
 	// Ten times the mean is far above what any product reaches.
 	if mean := c.orders() * 5 * 2 / c.products; mean*10 > 1<<31-1 {
 		t.Errorf("a product sells %d on average", mean)
+	}
+}
+
+// TestHotSellersAreTenTimesAsLikely, within five standard errors.
+func TestHotSellersAreTenTimesAsLikely(t *testing.T) {
+	g := newGenerator(cardinality{2, 1, 25_000}, 1)
+	s := rng.At(1, 2)
+	const draws = 4_000_000
+	hot := map[int64]float64{}
+	for range draws {
+		if p := g.randomProduct(&s); p%popularEach == 0 {
+			hot[p]++
+		} else if p < 1 || p > 25_000 {
+			t.Fatalf("product %d", p)
+		}
+	}
+	want := draws * 10.0 / (25_000 + 2*9)
+	for _, p := range []int64{10_000, 20_000} {
+		if math.Abs(hot[p]-want) > 5*math.Sqrt(want) {
+			t.Errorf("product %d: %v of %v draws, want %.0f", p, hot[p], draws, want)
+		}
 	}
 }
 

@@ -158,20 +158,35 @@ func (b *broken) Run(ctx context.Context, s *workload.Statement, args []workload
 	return b.Conn.Run(ctx, s, args)
 }
 
-// failures sees that errors come back as they are, and that a user whose steps
-// fail goes on to finish units.
+// failures sees that errors come back as they are, that the step after a
+// failed one begins a new unit, and that the user goes on to finish units.
 func (s suite) failures(t *testing.T) {
-	p := s.player(s.define(t), 0)
+	d := s.define(t)
+	begins := map[*workload.Transaction]bool{}
+	for p, n := s.player(d, 1), 0; n < 200; n++ {
+		first := true
+		err := p.unit(func(st workload.Step, _ workload.Status) {
+			begins[st.Transaction] = begins[st.Transaction] || first
+			first = false
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := s.player(d, 0)
 	p.conn = &broken{Conn: p.conn, n: 7}
-	failed, finished := 0, 0
+	failed, finished, after := 0, 0, false
 	for range 1_000 {
 		st, _, err := p.step()
-		switch {
+		if after && d.Unit != "" && !begins[st.Transaction] {
+			t.Fatalf("%s follows a failed step, and begins no unit", st.Transaction.Name)
+		}
+		switch after = err != nil; {
 		case errors.Is(err, errBroken):
 			failed++
 		case err != nil:
 			t.Fatalf("%s: %v", st.Transaction.Name, err)
-		case st.Last || p.d.Unit == "":
+		case st.Last || d.Unit == "":
 			finished++
 		}
 	}
@@ -180,16 +195,18 @@ func (s suite) failures(t *testing.T) {
 	}
 }
 
-// allocations plays steps in the steady state.
+// allocations plays steps in the steady state: hundreds at a time, because the
+// average of AllocsPerRun is rounded down.
 func (s suite) allocations(t *testing.T) {
 	p := s.player(s.define(t), 0)
-	for range 100 {
-		if err := p.unit(func(workload.Step, workload.Status) {}); err != nil {
-			t.Fatal(err)
+	const steps = 500
+	n := testing.AllocsPerRun(10, func() {
+		for range steps {
+			_, _, _ = p.step()
 		}
-	}
-	if n := testing.AllocsPerRun(2_000, func() { _, _, _ = p.step() }); n > 0 {
-		t.Errorf("%v allocations a step", n)
+	})
+	if n > 0 {
+		t.Errorf("%v allocations in %d steps", n, steps)
 	}
 }
 

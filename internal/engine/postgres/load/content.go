@@ -10,9 +10,8 @@ import (
 )
 
 // content identifies rows whatever their order: how many they are, and two
-// sums of 64 bits over their hashes. Equal contents of equal rows differ from
-// any others with a chance of about 2^-64 that an error goes unseen; it is no
-// protection against malice.
+// sums of 64 bits over their hashes. Contents that differ by accident agree in
+// all three with a negligible chance; it is no protection against malice.
 type content struct {
 	rows     int64
 	sum, mix uint64
@@ -26,13 +25,6 @@ func (c *content) add(row []workload.Value) {
 	// A second, unrelated sum: one wrong row that another makes up for in
 	// the first sum will not in this one.
 	c.mix += fold(h, keyRow)
-}
-
-// merge counts the rows of d in.
-func (c *content) merge(d content) {
-	c.rows += d.rows
-	c.sum += d.sum
-	c.mix += d.mix
 }
 
 // Odd constants with about as many ones as zeros: the first 64 bits of the

@@ -10,7 +10,7 @@
 //	         indexes and keys run beside each other
 //	scripts  procedures, triggers, and the users' rights
 //	verify   rows are counted and compared with what was generated
-//	analyse  VACUUM ANALYZE and CHECKPOINT
+//	analyse  VACUUM ANALYSE and CHECKPOINT
 //
 // One stream a table, rather than several, is a choice for measurement: the
 // rows lie in the order in which they are generated, so that a table has the
@@ -210,7 +210,7 @@ func (l *loader) analyse(ctx context.Context, c *crew) error {
 	l.progress.start(StageAnalyse, int64(len(l.tables))+1)
 	err := c.each(ctx, len(l.tables), func(ctx context.Context, conn *wire.Conn, i int) error {
 		t := l.tables[i]
-		if err := conn.Exec(ctx, "VACUUM (ANALYZE) "+t.name); err != nil {
+		if err := conn.Exec(ctx, "VACUUM (ANALYSE) "+t.name); err != nil {
 			return fmt.Errorf("vacuum table %s: %w", t.source.Name, err)
 		}
 		l.progress.add(1)

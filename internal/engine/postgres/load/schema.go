@@ -34,7 +34,7 @@ func (l *loader) makeDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	for _, r := range []workload.Role{l.d.Owner, l.d.Role} {
 		if r.Name == "" {
 			continue

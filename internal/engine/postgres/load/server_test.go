@@ -76,7 +76,7 @@ func dial(tb testing.TB, database string) *wire.Conn {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { c.Close() })
+	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -95,7 +95,7 @@ func startServer() *testServer {
 		s.err = err
 		return s
 	}
-	s.stop = func() { os.RemoveAll(dir) }
+	s.stop = func() { _ = os.RemoveAll(dir) }
 	if s.err = s.start(dir); s.err != nil {
 		s.stop()
 	}
@@ -128,7 +128,9 @@ func (s *testServer) start(dir string) error {
 		return err
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	if err := l.Close(); err != nil {
+		return err
+	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return err
@@ -143,10 +145,10 @@ func (s *testServer) start(dir string) error {
 	s.socket = filepath.Join(dir, fmt.Sprintf(".s.PGSQL.%d", port))
 	s.port = port
 	s.stop = func() {
-		cmd.Process.Signal(syscall.SIGINT) // fast shutdown
-		cmd.Wait()
-		log.Close()
-		os.RemoveAll(dir)
+		_ = cmd.Process.Signal(syscall.SIGINT) // fast shutdown
+		_ = cmd.Wait()
+		_ = log.Close()
+		_ = os.RemoveAll(dir)
 	}
 	return s.wait(log.Name())
 }
@@ -159,7 +161,7 @@ func waitFor(tb testing.TB, what string, done func() bool) {
 		if done() {
 			return
 		}
-		clock.Real{}.SleepUntil(context.Background(), clock.Real{}.Now().Add(pause))
+		_ = clock.Real{}.SleepUntil(context.Background(), clock.Real{}.Now().Add(pause))
 	}
 	tb.Fatalf("%s: not within %d tries", what, tries)
 }
@@ -172,7 +174,7 @@ func (s *testServer) wait(log string) error {
 		if err == nil {
 			return c.Close()
 		}
-		clock.Real{}.SleepUntil(context.Background(), clock.Real{}.Now().Add(pause))
+		_ = clock.Real{}.SleepUntil(context.Background(), clock.Real{}.Now().Add(pause))
 	}
 	said, _ := os.ReadFile(log)
 	return fmt.Errorf("the server does not answer:\n%s", said)

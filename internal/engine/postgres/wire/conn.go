@@ -86,9 +86,28 @@ type Conn struct {
 // Dial connects, authenticates and prepares c.Statements. ctx bounds this
 // only; later calls watch their own. TLS is not spoken.
 func Dial(ctx context.Context, c Config) (*Conn, error) {
+	pc, err := c.parameters()
+	if err != nil {
+		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", c.Address, err)
+	}
+	conn, err := Connect(ctx, pc)
+	if err != nil {
+		return nil, err
+	}
+	conn.render = c.Render
+	if err := conn.prepareAll(ctx, c.Statements); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// parameters says the same in pgconn's words. Nothing in it comes from the
+// environment.
+func (c Config) parameters() (*pgconn.Config, error) {
 	pc, err := pgconn.ParseConfig("host=localhost port=5432 sslmode=disable target_session_attrs=any")
 	if err != nil {
-		return nil, fmt.Errorf("connect to PostgreSQL at %s: the PG* environment variables: %w", c.Address, err)
+		return nil, fmt.Errorf("the PG… environment variables: %w", err)
 	}
 	pc.User, pc.Password, pc.Database = c.User, c.Password, c.Database
 	pc.TLSConfig, pc.Fallbacks = nil, nil
@@ -100,16 +119,7 @@ func Dial(ctx context.Context, c Config) (*Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, c.Network, c.Address)
 	}
-	conn, err := Connect(ctx, pc)
-	if err != nil {
-		return nil, err
-	}
-	conn.render = c.Render
-	if err := conn.prepareAll(ctx, c.Statements); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
+	return pc, nil
 }
 
 // Connect connects as cfg, made by pgconn.ParseConfig, says; nothing but
@@ -124,7 +134,7 @@ func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
 		return nil, fmt.Errorf("take over the connection to PostgreSQL: %w", err)
 	}
 	if h.TxStatus != 'I' || h.Frontend.ReadBufferLen() != 0 {
-		h.Conn.Close()
+		_ = h.Conn.Close()
 		return nil, errors.New("take over the connection to PostgreSQL: the server said more than it should before the first statement")
 	}
 	c := &Conn{
@@ -133,12 +143,12 @@ func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
 		named: map[string]*statement{},
 	}
 	if err := c.link.attach(h.Conn); err != nil {
-		h.Conn.Close()
+		_ = h.Conn.Close()
 		return nil, err
 	}
 	c.in = newInput(&c.link)
 	if err := c.prepareControl(ctx); err != nil {
-		c.Close()
+		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
@@ -161,7 +171,7 @@ func (c *Conn) Close() error {
 	}
 	if was == idle && !given {
 		// Best effort: without it the server logs a lost client at most.
-		c.net.Write([]byte{'X', 0, 0, 0, 4})
+		_, _ = c.net.Write([]byte{'X', 0, 0, 0, 4})
 	} else {
 		c.cancel()
 	}
@@ -189,14 +199,14 @@ func (c *Conn) cancel() {
 	if err != nil {
 		return
 	}
-	defer n.Close()
+	defer func() { _ = n.Close() }()
 	deadline, _ := ctx.Deadline()
-	n.SetDeadline(deadline)
+	_ = n.SetDeadline(deadline)
 	msg := binary.BigEndian.AppendUint32(nil, uint32(12+len(c.secretKey)))
 	msg = binary.BigEndian.AppendUint32(msg, 80877102)
 	msg = binary.BigEndian.AppendUint32(msg, c.pid)
 	if _, err := n.Write(append(msg, c.secretKey...)); err == nil {
-		n.Read(msg[:1]) // the server closes once the signal is sent
+		_, _ = n.Read(msg[:1]) // the server closes once the signal is sent
 	}
 }
 
@@ -243,7 +253,8 @@ func (c *Conn) watch(ctx context.Context, done <-chan struct{}) {
 	}
 	c.done, c.unwatch = done, nil
 	if c.expired != nil {
-		c.net.SetDeadline(time.Time{})
+		// It fails only where the connection is closed.
+		_ = c.net.SetDeadline(time.Time{})
 		c.expired = nil
 	}
 	if done != nil {
@@ -257,7 +268,7 @@ func (c *Conn) expire(done <-chan struct{}, why error) {
 	defer c.mu.Unlock()
 	if c.done == done && c.state.Load() == busy {
 		c.expired = why
-		c.net.SetDeadline(time.Unix(1, 0))
+		_ = c.net.SetDeadline(time.Unix(1, 0))
 	}
 }
 

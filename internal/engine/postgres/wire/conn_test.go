@@ -20,7 +20,9 @@ import (
 var _ engine.Conn = (*Conn)(nil)
 
 // anySQL lets a test run statements without preparing them by hand.
-func anySQL(c *Config) { c.Render = func(s *workload.Statement) (string, error) { return s.Text, nil } }
+func anySQL(c *Config) { c.Render = verbatim }
+
+func verbatim(s *workload.Statement) (string, error) { return s.Text, nil }
 
 // ask runs sql once.
 func ask(c *Conn, ctx context.Context, sql string, args ...workload.Value) (workload.Result, error) {
@@ -304,7 +306,7 @@ func TestConnectionServesOneCallAtATime(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "two goroutines") {
 		t.Errorf("error %v", err)
 	}
-	c.Close()
+	_ = c.Close()
 	wg.Wait()
 }
 

@@ -99,6 +99,9 @@ func (t Type) decodeNumeric(b []byte, v *workload.Value) error {
 	if t.loose && shown == 0 {
 		kind, scale = workload.Integer, 0
 	}
+	if scale < 0 || scale > maxScale {
+		return fmt.Errorf("a %s has no value here: scales are 0 to %d", t, maxScale)
+	}
 	u, err := unscaled(b[8:], weight, scale)
 	if err == nil && u > 1<<63-1 && (sign == numericPositive || u > 1<<63) {
 		err = errOverflow

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -72,7 +73,7 @@ func (in *input) need(n int) error {
 		m, err := in.from.fill(in.buf[in.w:])
 		in.w += m
 		in.total += m
-		if err == io.EOF && in.w > in.r {
+		if errors.Is(err, io.EOF) && in.w > in.r {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {

@@ -135,7 +135,7 @@ func (c *Conn) refused(msg []byte) (err error, over bool) {
 		return c.fail(err), true
 	}
 	if e.Severity == "FATAL" || e.Severity == "PANIC" {
-		c.fail(e)
+		_ = c.fail(e) // for later calls; this one tells what the server said
 		return e, true
 	}
 	return e, false

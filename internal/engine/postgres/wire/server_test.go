@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -53,6 +54,9 @@ func server(tb testing.TB) *testServer {
 	return s
 }
 
+// port is the number that names the socket too.
+func (s *testServer) port() string { return s.tcp[strings.LastIndexByte(s.tcp, ':')+1:] }
+
 // config is how the tests connect.
 func (s *testServer) config() Config {
 	return Config{Network: "unix", Address: s.socket, User: "postgres", Database: "postgres"}
@@ -69,7 +73,7 @@ func dial(tb testing.TB, change func(*Config)) *Conn {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { c.Close() })
+	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -88,7 +92,7 @@ func startServer() *testServer {
 		s.err = err
 		return s
 	}
-	s.stop = func() { os.RemoveAll(dir) }
+	s.stop = func() { _ = os.RemoveAll(dir) }
 	if s.err = s.start(dir); s.err != nil {
 		s.stop()
 	}
@@ -121,13 +125,15 @@ func (s *testServer) start(dir string) error {
 		return err
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	if err := l.Close(); err != nil {
+		return err
+	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return err
 	}
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", data, "-k", dir, "-p", strconv.Itoa(port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=100",
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200",
 		"-c", "shared_buffers=128MB", "-c", "max_wal_size=4GB", "-c", "wal_level=minimal", "-c", "max_wal_senders=0")
 	cmd.SysProcAttr, cmd.Dir, cmd.Stderr = attr, dir, log
 	if err := cmd.Start(); err != nil {
@@ -136,10 +142,10 @@ func (s *testServer) start(dir string) error {
 	s.socket = filepath.Join(dir, fmt.Sprintf(".s.PGSQL.%d", port))
 	s.tcp = fmt.Sprintf("127.0.0.1:%d", port)
 	s.stop = func() {
-		cmd.Process.Signal(syscall.SIGINT) // fast shutdown
-		cmd.Wait()
-		log.Close()
-		os.RemoveAll(dir)
+		_ = cmd.Process.Signal(syscall.SIGINT) // fast shutdown
+		_ = cmd.Wait()
+		_ = log.Close()
+		_ = os.RemoveAll(dir)
 	}
 	return s.wait(log.Name())
 }
@@ -152,7 +158,7 @@ func (s *testServer) wait(log string) error {
 		if err == nil {
 			return c.Close()
 		}
-		clock.Real{}.SleepUntil(context.Background(), clock.Real{}.Now().Add(pause))
+		_ = clock.Real{}.SleepUntil(context.Background(), clock.Real{}.Now().Add(pause))
 	}
 	said, _ := os.ReadFile(log)
 	return fmt.Errorf("the server does not answer:\n%s", said)

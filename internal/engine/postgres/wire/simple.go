@@ -86,7 +86,7 @@ func (c *Conn) CopyIn(ctx context.Context, sql string) (CopyIn, error) {
 		case 'G':
 			in := CopyIn{c}
 			if err := in.Write(append(make([]byte, CopyRoom), copyHeader...)); err != nil {
-				in.Abort("the header could not be sent")
+				_ = in.Abort("the header could not be sent")
 				return CopyIn{}, err
 			}
 			return in, nil
@@ -134,7 +134,7 @@ func (c *Conn) farewell(err error) error {
 		}
 		if kind == 'E' {
 			said, _ := c.refused(msg)
-			c.fail(err)
+			_ = c.fail(err)
 			return said
 		}
 		c.in.reset()

@@ -137,7 +137,7 @@ func TestBytesThatAreNoValueAreErrors(t *testing.T) {
 		{TypeOf(oidNumeric, -1), "\x00\x01\xff\xff\x00\x00\x00\x03\x00\x01", "more decimals"},
 		{numericOf(2), "\x00\x01\xff\xfe\x00\x00\x00\x08\x00\x01", "more decimals"},
 		{numericOf(0), "\x00\x01\x00\x05\x00\x00\x00\x00\x00\x01", "64 bits"},
-		{numericOf(0), "\x00\x05\x00\x04\x00\x00\x00\x00\x03\x9a\x0d\x2c\x01\x44\x22\x92\x16\xb0", "64 bits"}, // 2^63
+		{numericOf(0), "\x00\x05\x00\x04\x00\x00\x00\x00\x03\x9a\x0d\x2c\x01\x70\x15\x65\x16\xb0", "64 bits"}, // 2^63
 	} {
 		var v workload.Value
 		if err := test.typ.Decode([]byte(test.bytes), &v); err == nil || !strings.Contains(err.Error(), test.error) {
@@ -145,7 +145,7 @@ func TestBytesThatAreNoValueAreErrors(t *testing.T) {
 		}
 	}
 	var v workload.Value
-	lowest := "\x00\x05\x00\x04\x40\x00\x00\x00\x03\x9a\x0d\x2c\x01\x44\x22\x92\x16\xb0" // -2^63
+	lowest := "\x00\x05\x00\x04\x40\x00\x00\x00\x03\x9a\x0d\x2c\x01\x70\x15\x65\x16\xb0" // -2^63
 	if err := numericOf(0).Decode([]byte(lowest), &v); err != nil || v.Int != math.MinInt64 {
 		t.Errorf("the lowest number: %v, %v", v, err)
 	}

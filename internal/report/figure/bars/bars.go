@@ -33,12 +33,13 @@ const (
 	rowPx   = 24
 	barPx   = 12
 	maxBars = 60
+	maxText = 20 // characters beside a bar
 )
 
 // SVG returns the figure.
 func SVG(d Data) string {
 	shown := d.Bars[:min(len(d.Bars), maxBars)]
-	nameW, valueW, top := d.nameWidth(), 92.0, 24.0
+	nameW, valueW, top := d.nameWidth(), valueWidth(shown), 24.0
 	height := top + float64(max(len(shown), 1))*rowPx + 4
 	if len(shown) < len(d.Bars) {
 		height += rowPx
@@ -62,10 +63,7 @@ func SVG(d Data) string {
 }
 
 func (bar Bar) draw(b *strings.Builder, scale chart.Scale, y, nameW float64) {
-	text := bar.Text
-	if text == "" {
-		text = chart.Number(bar.Value)
-	}
+	text := bar.text()
 	fmt.Fprintf(b, `<text x="0" y="%.0f" fill="%s">%s</text>`, y+15, chart.Ink, chart.Escape(chart.Cut(bar.Name, int(nameW/6.7))))
 	end := scale.From
 	if bar.Value > 0 && !math.IsInf(bar.Value, 0) {
@@ -77,7 +75,24 @@ func (bar Bar) draw(b *strings.Builder, scale chart.Scale, y, nameW float64) {
 		end = max(end, hi)
 		fmt.Fprintf(b, `<path fill="none" stroke="%s" stroke-width="1.5" d="M%.1f,%.1fH%.1fM%.1f,%.1fv8M%.1f,%.1fv8"/>`, chart.Ink, lo, y+11, hi, lo, y+7, hi, y+7)
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.0f" fill="%s">%s</text>`+"\n", end+7, y+15, chart.Muted, chart.Escape(chart.Cut(text, 20)))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.0f" fill="%s">%s</text>`+"\n", end+7, y+15, chart.Muted, chart.Escape(chart.Cut(text, maxText)))
+}
+
+// text is what is written beside the bar.
+func (bar Bar) text() string {
+	if bar.Text != "" {
+		return bar.Text
+	}
+	return chart.Number(bar.Value)
+}
+
+// valueWidth is the room for the texts beside the bars.
+func valueWidth(of []Bar) float64 {
+	widest := 4
+	for _, bar := range of {
+		widest = max(widest, min(len([]rune(bar.text())), maxText))
+	}
+	return float64(widest)*6.7 + 12
 }
 
 // nameWidth is the room for the names: what the longest needs, at most 45 %

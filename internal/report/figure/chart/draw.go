@@ -28,15 +28,24 @@ func (p *Plot) Line(l Line) {
 	}
 	fmt.Fprintf(&p.b, `<path data-n="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linecap="round" stroke-linejoin="round"%s d="`,
 		Escape(l.Name), Colour(l.Colour), width, dash(l.Dash))
+	var alone []vertex
 	for i, v := range vs {
-		switch alone := i+1 == len(vs) || vs[i+1].gap; {
-		case v.gap && alone:
-			fmt.Fprintf(&p.b, "M%s,%sh.1", px(v.x), px(v.y))
-		case v.gap:
-			fmt.Fprintf(&p.b, "M%s,%s", px(v.x), px(v.y))
-		default:
-			fmt.Fprintf(&p.b, "L%s,%s", px(v.x), px(v.y))
+		command := "L"
+		if v.gap {
+			command = "M"
+			if i+1 == len(vs) || vs[i+1].gap {
+				alone = append(alone, v)
+			}
 		}
+		fmt.Fprintf(&p.b, "%s%s,%s", command, px(v.x), px(v.y))
+	}
+	p.b.WriteString("\"/>\n")
+	if len(alone) == 0 {
+		return
+	}
+	fmt.Fprintf(&p.b, `<path fill="none" stroke="%s" stroke-width="4" stroke-linecap="round" d="`, Colour(l.Colour))
+	for _, v := range alone {
+		fmt.Fprintf(&p.b, "M%s,%sh.1", px(v.x), px(v.y))
 	}
 	p.b.WriteString("\"/>\n")
 }
@@ -53,25 +62,30 @@ func (p *Plot) Layer(name string, colour int, xs, lower, upper []float64, gap []
 		for to < len(xs) && !gap[to] {
 			to++
 		}
-		// A point alone is given a pixel of width, so that it can be seen.
-		widen := 0.0
-		if to-from == 1 {
-			widen = 1
-		}
-		for i := from; i < to; i++ {
-			c := "L"
-			if i == from {
-				c = "M"
-			}
-			fmt.Fprintf(&p.b, "%s%s,%s", c, px(p.x.At(xs[i])), px(p.y.At(upper[i])))
-		}
-		for i := to - 1; i >= from; i-- {
-			fmt.Fprintf(&p.b, "L%s,%s", px(p.x.At(xs[i])+widen), px(p.y.At(lower[i])))
-		}
-		p.b.WriteString("Z")
+		p.layerPart(xs[from:to], lower[from:to], upper[from:to])
 		from = to
 	}
 	p.b.WriteString("\"/>\n")
+}
+
+// layerPart draws an uninterrupted part of a layer: along its upper edge and
+// back along the lower.
+func (p *Plot) layerPart(xs, lower, upper []float64) {
+	if len(xs) == 1 {
+		// A point alone is given a width, so that it can be seen.
+		x, lo, hi := min(p.x.At(xs[0]), p.right-2), px(p.y.At(lower[0])), px(p.y.At(upper[0]))
+		fmt.Fprintf(&p.b, "M%s,%sL%s,%sL%s,%sL%s,%sZ", px(x), hi, px(x+2), hi, px(x+2), lo, px(x), lo)
+		return
+	}
+	command := "M"
+	for i := range xs {
+		fmt.Fprintf(&p.b, "%s%s,%s", command, px(p.x.At(xs[i])), px(p.y.At(upper[i])))
+		command = "L"
+	}
+	for i := len(xs) - 1; i >= 0; i-- {
+		fmt.Fprintf(&p.b, "L%s,%s", px(p.x.At(xs[i])), px(p.y.At(lower[i])))
+	}
+	p.b.WriteString("Z")
 }
 
 // Dot marks a value; tip is shown where a pointer rests on it.
@@ -145,7 +159,7 @@ func (p *Plot) label(x, y float64, anchor, s string) {
 		return
 	}
 	fmt.Fprintf(&p.labels, `<text x="%s" y="%s" text-anchor="%s" fill="%s" stroke="%s" stroke-width="3" stroke-linejoin="round" paint-order="stroke">%s</text>`+"\n",
-		px(x), px(y), anchor, Muted, Paper, Escape(Cut(s, int((p.right-p.left)/glyph))))
+		px(x), px(y), anchor, Muted, Paper, Escape(Cut(s, int((p.right-p.left)/glyph*tickPx/fontPx))))
 }
 
 // text writes s, cut to what fits in width.
@@ -157,7 +171,7 @@ func (p *Plot) text(x, y float64, anchor, fill, s string, width float64) {
 	if anchor != "start" {
 		at = fmt.Sprintf(` text-anchor="%s"`, anchor)
 	}
-	fmt.Fprintf(&p.b, `<text x="%s" y="%s"%s fill="%s">%s</text>`+"\n", px(x), px(y), at, fill, Escape(Cut(s, int(width/glyph))))
+	fmt.Fprintf(&p.b, `<text x="%s" y="%s"%s fill="%s">%s</text>`+"\n", px(x), px(y), at, fill, Escape(Cut(s, int(width/glyph*tickPx/fontPx))))
 }
 
 // SVG ends the figure and returns it.

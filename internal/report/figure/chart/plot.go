@@ -60,7 +60,7 @@ const tint = ".72"
 const (
 	fontPx   = 12
 	tickPx   = 11
-	glyph    = 6.1
+	glyph    = 6.4
 	rowPx    = 17
 	swatchPx = 18
 )
@@ -68,9 +68,9 @@ const (
 // New draws the axes and keys of f.
 func New(f Frame) *Plot {
 	p := &Plot{}
-	nx, ny := int(f.Width/90), int(f.Height/52)
+	nx, ny := int(f.Width/60), int(f.Height/52)
 	if f.Small {
-		nx, ny = 2, 1
+		nx, ny = 4, 1
 	}
 	x, y := f.X, f.Y
 	x.Min, x.Max = x.Kind.widen(x.Min, x.Max, nx, !x.Tight)

@@ -143,9 +143,10 @@ func logTicks(lo, hi float64, n int) []float64 {
 // widen returns the range that an axis of kind k shows for values from lo to
 // hi: never empty, and out to the next tick where loose.
 func (k Kind) widen(lo, hi float64, n int, loose bool) (float64, float64) {
-	lo, hi = max(lo, -most), min(hi, most)
+	lo, hi = min(max(lo, -most), most), min(max(hi, -most), most)
 	if k == Nines {
-		return lo, max(hi, lo+1)
+		lo = min(max(lo, 0), 99)
+		return lo, max(hi, lo+0.9)
 	}
 	if k == Log {
 		lo = max(lo, 1e-300)

@@ -1,0 +1,59 @@
+package analyse
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEachRuleFindsItsResource(t *testing.T) {
+	used := func(pairs ...any) (out []Resource) {
+		for i := 0; i < len(pairs); i += 2 {
+			v := pairs[i+1].(float64)
+			out = append(out, Resource{pairs[i].(string), v, "%", Number(v / 100)})
+		}
+		return out
+	}
+	seen := func(pairs ...any) []Wait {
+		mean := map[string]float64{}
+		for i := 0; i < len(pairs); i += 2 {
+			mean[pairs[i].(string)] = pairs[i+1].(float64)
+		}
+		return ranked(mean)
+	}
+	idle := used(instanceCPU, 30.0, hostCPU, 40.0, driverCPU, 5.0, diskBusy, 20.0)
+	slowDisk := append(used(instanceCPU, 30.0), Resource{diskLatency, 14, "ms", Absent()})
+	for _, c := range []struct {
+		name string
+		b    bounds
+		want string
+	}{
+		{"nothing recorded", bounds{growth: nan()}, "not found"},
+		{"nothing at its limit", bounds{usage: idle, growth: 0.1}, "not found"},
+		{"driver before all", bounds{usage: used(instanceCPU, 95.0, driverCPU, 85.0), growth: 0.9}, "driver"},
+		{"instance CPU", bounds{usage: used(instanceCPU, 91.0, hostCPU, 99.0), growth: 0.9}, "CPU"},
+		{"just below", bounds{usage: used(instanceCPU, 89.0), growth: nan()}, "not found"},
+		{"host CPU", bounds{usage: used(instanceCPU, 70.0, hostCPU, 97.0, driverCPU, 25.0)}, "host CPU"},
+		{"users too few", bounds{usage: idle, growth: 0.8, waits: seen("IO:WALSync", 3.0, "CPU", 1.0)}, "load offered"},
+		{"rate served", bounds{usage: idle, open: true, served: 0.995, growth: nan()}, "load offered"},
+		{"rate not served", bounds{usage: idle, open: true, served: 0.8, growth: 0.9, waits: seen("Lock:transactionid", 5.0, "CPU", 1.0)}, "locks"},
+		{"locks", bounds{usage: idle, growth: 0, waits: seen("Lock:tuple", 2.0, "Lock:transactionid", 2.0, "CPU", 3.0)}, "locks"},
+		{"log", bounds{usage: idle, growth: 0, waits: seen("IO:WALSync", 2.0, "LWLock:WALWrite", 2.0, "CPU", 3.0)}, "log"},
+		{"disk reads", bounds{usage: idle, growth: 0, waits: seen("IO:DataFileRead", 4.0, "CPU", 3.0)}, "disk"},
+		{"disk busy", bounds{usage: used(diskBusy, 96.0), growth: 0}, "disk"},
+		{"disk slow", bounds{usage: slowDisk, growth: 0}, "disk"},
+		{"disk slow but nobody waits", bounds{usage: slowDisk, growth: 0, waits: seen("CPU", 4.0)}, "not found"},
+		{"latches", bounds{usage: idle, growth: 0, waits: seen("LWLock:BufferMapping", 4.0, "CPU", 3.0)}, "latches"},
+		{"clients are not at work", bounds{usage: idle, growth: 0, waits: seen("Lock:tuple", 1.0, "CPU", 1.0, "Client:ClientRead", 50.0)}, "locks"},
+	} {
+		got := limit(c.b)
+		if got.Resource != c.want || got.Summary == "" {
+			t.Errorf("%s: %+v, want %q", c.name, got, c.want)
+		}
+		if len(c.b.usage) > 0 && len(got.Evidence) < len(c.b.usage) {
+			t.Errorf("%s: evidence %q of %d figures", c.name, got.Evidence, len(c.b.usage))
+		}
+		if strings.Contains(got.Summary, "unknown") && c.want != "disk" {
+			t.Errorf("%s: summary %q has a figure that is not known", c.name, got.Summary)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package analyse
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+)
+
+// write records a synthetic trial as the running side does.
+func write(t testing.TB, d *record.Dir, r raw, status record.Status) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := r.trial
+	head.Status = record.Running
+	w, err := d.Start(head)
+	check(err)
+	for i, rows := range r.intervals {
+		out, err := w.Instance(i + 1)
+		check(err)
+		for _, row := range rows {
+			row.Types = slices.Clone(row.Types)
+			for k, m := range histograms([]record.Interval{row}, names(r.trial.Workload)) {
+				row.Types[k].Response, row.Types[k].Service = m.Response, m.Service
+			}
+			row.Late = newHistogram()
+			check(row.Late.RecordValues(100, 50))
+			check(out.Interval(row))
+		}
+	}
+	scopes := map[string]record.Counters{"host": r.host, "driver": r.driver}
+	for i := range r.cgroup {
+		scopes[fmt.Sprintf("instance-%d/cgroup", i+1)] = r.cgroup[i]
+		scopes[fmt.Sprintf("instance-%d/database", i+1)] = r.database[i]
+	}
+	for name, c := range scopes {
+		var columns []record.Column
+		for i := range c.Names {
+			columns = append(columns, record.Column{Name: c.Names[i], Total: c.Totals[i], About: "x"})
+		}
+		log, err := w.Counters(name, columns)
+		check(err)
+		for row := range c.At {
+			var values []float64
+			for i := range c.Names {
+				values = append(values, c.Values[i][row])
+			}
+			check(log.Row(time.Duration(c.At[row]*1e9), values))
+		}
+	}
+	for i, s := range r.waits {
+		log, err := w.States(fmt.Sprintf("instance-%d/waits", i+1))
+		check(err)
+		for row := range s.At {
+			seen := map[string]int64{}
+			for k, name := range s.Names {
+				seen[name] = int64(math.Round(s.Sessions[k][row]))
+			}
+			check(log.Row(time.Duration(s.At[row]*1e9), int64(s.Polls[row]), seen))
+		}
+	}
+	check(w.Finish(status, ""))
+}
+
+func TestLoadFindsInTheFilesWhatWasInMemory(t *testing.T) {
+	study, trials := usual().study(2, 2, 8)
+	study.Plan = append(study.Plan, record.Planned{Trial: 5, Block: 3, Cell: 1, Factors: study.Plan[0].Factors, Dir: "005"})
+	d, err := record.Create(filepath.Join(t.TempDir(), "r"), study, []byte("name: users\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range trials {
+		status := record.Finished
+		if i == 3 {
+			status = record.Failed
+		}
+		write(t, d, r, status)
+	}
+	got, err := Load(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials[3].trial.Status = record.Failed
+	want := must(t, study, append(trials, raw{trial: record.Trial{Planned: study.Plan[4]}, missing: true}))
+	if got.Source != "name: users\n" || !got.Valid || got.Answer != want.Answer {
+		t.Errorf("valid %v (%q), answer %q, want %q", got.Valid, got.Invalid, got.Answer, want.Answer)
+	}
+	if len(got.Trials) != 5 || got.Trials[3].Status != "failed" || got.Trials[4].Status != "never begun" {
+		t.Errorf("trials %+v", got.Trials[3:])
+	}
+	a, b := got.Trials[0], want.Trials[0]
+	if a.Throughput != b.Throughput || a.Window != b.Window || len(a.Usage) != len(b.Usage) || len(a.Waits) != len(b.Waits) {
+		t.Errorf("trial %+v\nwant %+v", a, b)
+	}
+	for i := range a.Usage {
+		if math.Abs(a.Usage[i].Value-b.Usage[i].Value) > 1e-3*b.Usage[i].Value {
+			t.Errorf("%v, want %v", a.Usage[i], b.Usage[i])
+		}
+	}
+	if len(a.Types) != 4 || a.Types[3].Count != b.Types[3].Count || !a.Types[3].P[3].Ms.OK() || a.LatenessP99Us != 100 {
+		t.Errorf("types %+v, lateness %v", a.Types, a.LatenessP99Us)
+	}
+	if len(a.Timeline.Tracks) != len(b.Timeline.Tracks) {
+		t.Errorf("%d tracks, want %d", len(a.Timeline.Tracks), len(b.Timeline.Tracks))
+	}
+	if len(got.Trials[3].Timeline.Tracks) == 0 {
+		t.Error("a failed trial has no timeline")
+	}
+}
+
+func TestLoadNamesTheTrialThatCannotBeRead(t *testing.T) {
+	study, trials := usual().study(1, 2, 8)
+	path := filepath.Join(t.TempDir(), "r")
+	d, err := record.Create(path, study, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, d, trials[0], record.Finished)
+	write(t, d, trials[1], record.Failed)
+	for i, p := range study.Plan {
+		name := filepath.Join(path, "trials", p.Dir, "host.csv")
+		if err := os.WriteFile(name, []byte("not a counter log\n1,2\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(d)
+		switch {
+		case i == 0 && (err == nil || !strings.Contains(err.Error(), "trial 1")):
+			t.Errorf("error %v, want one that names trial 1", err)
+		case i == 0:
+			if err := os.Remove(name); err != nil { // without the counters it can be read
+				t.Fatal(err)
+			}
+		case err != nil:
+			t.Errorf("a failed trial that can't be read whole hides the others: %v", err)
+		case len(got.Trials[1].Warnings) == 0:
+			t.Error("no warning that the record is not complete")
+		}
+	}
+}
+
+func BenchmarkAnalyseAnHourOfTenTypes(b *testing.B) {
+	s := usual()
+	s.measure = 3600
+	study, trials := s.study(1, 8)
+	w := &trials[0].trial.Workload
+	for i := range 7 {
+		w.Types = append(w.Types, record.TxType{Name: fmt.Sprint("more", i)})
+	}
+	for k := range trials[0].intervals[0] {
+		row := &trials[0].intervals[0][k]
+		unit := row.Types[3]
+		row.Types = row.Types[:3:3]
+		for range 7 {
+			row.Types = append(row.Types, record.Series{Committed: 50, P50: 1000, P95: 2000, P99: 3000, Max: 9000})
+		}
+		row.Types = append(row.Types, unit)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := result(study, trials); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
