@@ -103,10 +103,10 @@ func TestLoadIsUsersThenRateThenTheFirstNumber(t *testing.T) {
 }
 
 func TestGrowthIsTheElasticityTowardsTheNextLoad(t *testing.T) {
-	cells := grown([]string{"users"}, []any{"1", 100.0}, []any{"2", 200.0}, []any{"4", 200.0})
+	cells := grown([]string{"users"}, []any{"1", 100.0}, []any{"2", 200.0}, []any{"4", 100.0})
 	c := curve(cells)
-	for i, want := range []float64{1, 0, 0} {
-		if got := c.growth(cells, i); math.Abs(got-want) > 1e-12 {
+	for i, want := range []float64{1, -1, -1} {
+		if got := c.growth(cells, i); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("growth at cell %d is %g, want %g", i, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func label(factors []record.Factor, l record.Load) string {
 // duration in seconds, or a percentage.
 func number(text string) (float64, bool) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
-		return n, n == n && n-n == 0
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 	}
 	if b, err := unit.ParseBytes(text); err == nil {
 		return float64(b), true

@@ -27,6 +27,7 @@ type judged struct {
 	limits record.Limits
 	window Window
 	rows   []record.Interval // in the window, instances joined
+	found  []sample          // by series, in the window
 	usage  []Resource
 	late   Number // 99th percentile of lateness in µs
 }
@@ -173,30 +174,37 @@ func (j judged) mix() (Gate, bool) {
 // the driver did not account for.
 //
 // Work counts where it ended, so what was under way at the start of the
-// window comes in and what was at its end stays out. Each of N users
-// contributes the difference of two ages, whose standard deviation is at most
-// about √2 times a mean cycle C for times up to exponential ones; three
-// standard deviations, 3·√(2N)·C ÷ (N·T), are allowed for. So is the time of
-// failed work, which is not in the sums, at the mean of other work.
+// window comes in and what was at its end stays out: for each of N users the
+// difference of two ages. Three standard deviations of their sum,
+// 3·√(2N)·s ÷ (N·T), are allowed for, with s that of an age: of the response
+// times as they were found, stalls included, and of think times as if they
+// were exponential. So is the time of failed work, which is not in the sums,
+// at the mean of other work.
 func (j judged) little() Gate {
 	users, length := float64(j.trial.Load.Users), j.window.End-j.window.Start
 	var done, bad int64
-	var sum time.Duration
+	var busy, think time.Duration
+	var response []dist
 	for i := range j.trial.Workload.Types {
 		s := total(j.rows, i)
 		done += s.Committed + s.RolledBack
 		bad += failed(s)
-		sum += time.Duration(s.ResponseSum+s.ThinkSum) * time.Microsecond
+		busy += time.Duration(s.ResponseSum) * time.Microsecond
+		think += time.Duration(s.ThinkSum) * time.Microsecond
+		if i < len(j.found) {
+			response = append(response, j.found[i].response)
+		}
 	}
 	g := Gate{Name: "Little's law", Found: "no work to check it on", Want: fmt.Sprintf("a residual of at most %s", percent(mostResidualPct))}
 	if done == 0 || length <= 0 || users <= 0 {
 		return g
 	}
-	cycle := sum.Seconds() / float64(done)
+	cycle := (busy + think).Seconds() / float64(done)
+	age := merge(response...).ageDeviation() + think.Seconds()/float64(done)
 	residual := 100 * stats.Little(users, float64(done)/length, cycle)
-	edge := 100 * (3*math.Sqrt(2*users)*cycle + float64(bad)*cycle) / (users * length)
+	edge := 100 * (3*math.Sqrt(2*users)*age + float64(bad)*cycle) / (users * length)
 	g.Passed = math.Abs(residual) <= mostResidualPct+edge
-	g.Found = fmt.Sprintf("N = %s users, X·(R+Z) = %s: a residual of %s", figure(users), figure(float64(done)/length*cycle), percent(residual))
+	g.Found = fmt.Sprintf("N = %s, X·(R+Z) = %s: a residual of %s", count(j.trial.Load.Users, "user"), figure(float64(done)/length*cycle), percent(residual))
 	g.Want = fmt.Sprintf("at most %s, and %s for the edges of the window", percent(mostResidualPct), percent(edge))
 	return g
 }
@@ -225,9 +233,9 @@ func (j judged) headroom() Gate {
 // counts no steal has none.
 func (j judged) stolen() Gate {
 	r, known := resource(j.usage, stealCPU)
-	g := Gate{Name: "steal", Passed: true, Found: "not counted by this machine", Want: fmt.Sprintf("at most %s of the machine's CPU", percent(mostStealPct))}
+	g := Gate{Name: "steal", Passed: true, Found: "not counted by this machine", Want: "at most " + percent(mostStealPct)}
 	if known {
-		g.Found, g.Passed = percent(r.Value), r.Value <= mostStealPct
+		g.Found, g.Passed = percent(r.Value)+" of the machine's CPU", r.Value <= mostStealPct
 	}
 	return g
 }
@@ -237,9 +245,9 @@ func (j judged) stolen() Gate {
 // said but is no fault.
 func (j judged) alone() Gate {
 	r, known := resource(j.usage, otherCPU)
-	g := Gate{Name: "machine quiet", Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: fmt.Sprintf("other processes use at most %s of the machine's CPU", percent(mostOtherPct))}
+	g := Gate{Name: "machine quiet", Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: "at most " + percent(mostOtherPct)}
 	if known {
-		g.Found, g.Passed = percent(r.Value), r.Value <= mostOtherPct
+		g.Found, g.Passed = fmt.Sprintf("other processes use %s of the machine's CPU", percent(r.Value)), r.Value <= mostOtherPct
 	}
 	return g
 }

@@ -154,10 +154,33 @@ func TestLittleToleratesTheEdgesOfAShortWindow(t *testing.T) {
 	for k := range trials[0].intervals[0] {
 		i := &trials[0].intervals[0][k]
 		for j := range i.Types {
-			i.Types[j].ThinkSum = i.Types[j].ThinkSum * 8 / 10
+			i.Types[j].ThinkSum = i.Types[j].ThinkSum * 85 / 100
 		}
 	}
 	if got := failing(t, study, trials[0]); len(got) != 0 {
 		t.Errorf("gates that fail are %q", got)
+	}
+}
+
+// A stall of most of a second that ended in the window began before it.
+func TestLittleToleratesAStallAcrossTheEdge(t *testing.T) {
+	s := usual()
+	s.measure = 4
+	s.throughput = func(float64) float64 { return 50 }
+	for _, stalled := range []bool{false, true} {
+		study, trials := s.study(1, 1)
+		r := trials[0]
+		r.intervals[0][s.ramp+s.warmup].Types[1].ResponseSum += 150_000
+		found := r.histograms
+		r.histograms = func(i int, from, to time.Duration) ([]record.Merged, error) {
+			ms, err := found(i, from, to)
+			if err == nil && stalled {
+				err = ms[1].Response.RecordValues(400_000, 1)
+			}
+			return ms, err
+		}
+		if got := failing(t, study, r); len(got) > 0 == stalled {
+			t.Errorf("stalled %v: gates that fail are %q", stalled, got)
+		}
 	}
 }

@@ -95,6 +95,25 @@ func (d dist) mean() Number {
 	return Number(sum / float64(n) / 1e3)
 }
 
+// ageDeviation is the standard deviation, in seconds, of how long the work
+// under way at a random time has been so. The age in a renewal process has the
+// mean E[C²]/2E[C] and the second moment E[C³]/3E[C] (Cox, Renewal Theory,
+// 1962, section 5.4): long work is under way more often.
+func (d dist) ageDeviation() float64 {
+	var one, two, three float64
+	for _, b := range d {
+		c, n := (float64(b.low)+float64(b.high))/2e6, float64(b.n)
+		one += n * c
+		two += n * c * c
+		three += n * c * c * c
+	}
+	if one == 0 {
+		return 0
+	}
+	mean := two / (2 * one)
+	return math.Sqrt(max(0, three/(3*one)-mean*mean))
+}
+
 // most is the largest value in ms.
 func (d dist) most() Number {
 	if len(d) == 0 {

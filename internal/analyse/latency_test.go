@@ -133,13 +133,28 @@ func TestPercentileIntervalsSpanTheRepeats(t *testing.T) {
 	}
 	l := latency("x", record.Workload{}, repeats, 1)
 	q := l.P[0]
-	close(t, "median", float64(q.Ms), 20, 0.001)
-	close(t, "low", float64(q.LowMs), 10, 0.001)
-	close(t, "high", float64(q.HighMs), 30, 0.001)
+	closeTo(t, "median", float64(q.Ms), 20, 0.001)
+	closeTo(t, "low", float64(q.LowMs), 10, 0.001)
+	closeTo(t, "high", float64(q.HighMs), 30, 0.001)
 	if l.Count != 3000 || l.PerSecond != 100 {
 		t.Errorf("%d in all, %g a second", l.Count, l.PerSecond)
 	}
 	if two := latency("x", record.Workload{}, repeats[:2], 1); two.P[0].LowMs.OK() {
 		t.Errorf("two repeats have an interval: %+v", two.P[0])
+	}
+}
+
+// Ages are uniform where all work takes the same time, c/√12, and exponential
+// where that is.
+func TestAgeDeviationOfKnownDistributions(t *testing.T) {
+	same := dist{{1_000_000, 1_000_000, 500}}
+	closeTo(t, "equal times", same.ageDeviation(), 1/math.Sqrt(12), 1e-9)
+	var exponential dist
+	for v := int64(500); v < 20_000_000; v += 1000 {
+		exponential = append(exponential, bar{v, v, int64(1e9 * (math.Exp(-float64(v-500)/1e6) - math.Exp(-float64(v+500)/1e6)))})
+	}
+	closeTo(t, "exponential times", exponential.ageDeviation(), 1, 1e-3)
+	if got := (dist{}).ageDeviation(); got != 0 {
+		t.Errorf("of nothing %g", got)
 	}
 }

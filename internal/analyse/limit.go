@@ -88,7 +88,13 @@ func rules() []rule {
 		{"host CPU",
 			func(b bounds) bool { return load(b.usage, hostCPU) >= hostFull },
 			func(b bounds) string {
-				return "CPU of the machine, which the instance shares with the driver, limits it: " + at(b.usage, hostCPU) + ", " + at(b.usage, driverCPU)
+				shares := at(b.usage, hostCPU)
+				for _, name := range []string{driverCPU, otherCPU, stealCPU} {
+					if r, known := resource(b.usage, name); known {
+						shares += ", " + r.String()
+					}
+				}
+				return "CPU of the machine, of which the instance has a part, limits it: " + shares
 			}},
 		{"load offered",
 			func(b bounds) bool { return b.open && b.served >= allServed },

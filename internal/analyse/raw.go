@@ -48,7 +48,7 @@ func (c columns) mean(name string, from, to float64) float64 {
 	var begin, end float64
 	for i, v := range values {
 		// Samples are taken a little after the full second.
-		if i >= len(c.At) || v != v || c.At[i] < from-slack || c.At[i] > to+slack {
+		if i >= len(c.At) || math.IsNaN(v) || c.At[i] < from-slack || c.At[i] > to+slack {
 			continue
 		}
 		if n == 0 {
@@ -76,12 +76,7 @@ const slack = 0.05
 func (c columns) sum(from, to float64, names ...string) float64 {
 	out := nan()
 	for _, name := range names {
-		if v := c.mean(name, from, to); v == v {
-			if out != out {
-				out = 0
-			}
-			out += v
-		}
+		out = plus(out, c.mean(name, from, to))
 	}
 	return out
 }

@@ -12,8 +12,9 @@ import (
 
 // Load reads every trial of a result directory and computes its results. It
 // works on a study that is under way or was cut short as well: trials that
-// did not finish are listed with the reason. The error tells which trial's
-// record can't be read.
+// did not finish are listed with the reason. So are those whose record is
+// damaged, as failed: they hide no others. The error is for a directory that
+// can't be read at all.
 func Load(dir *record.Dir) (*Study, error) {
 	readers, err := dir.Trials()
 	if err != nil {
@@ -23,10 +24,13 @@ func Load(dir *record.Dir) (*Study, error) {
 	runs := make([]run, 0, len(readers))
 	for _, r := range readers {
 		in, err := read(r)
-		if err != nil {
-			return nil, fmt.Errorf("trial %d: %w", r.Trial.Planned.Trial, err)
+		var one run
+		if err == nil {
+			one, err = analysed(in, study)
 		}
-		one, err := analysed(in, study)
+		if err != nil {
+			one, err = analysed(unreadable(r, err), study)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("trial %d: %w", r.Trial.Planned.Trial, err)
 		}
@@ -35,6 +39,13 @@ func Load(dir *record.Dir) (*Study, error) {
 	out := assemble(study, runs)
 	out.Source = string(dir.Source())
 	return out, nil
+}
+
+// unreadable is a trial of which only the manifest is believed.
+func unreadable(r *record.Reader, why error) raw {
+	t := r.Trial
+	t.Status, t.Reason = record.Failed, "its record can't be read: "+why.Error()
+	return raw{trial: t}
 }
 
 // read takes from r what the analysis needs. Counters that a trial has not

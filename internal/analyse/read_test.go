@@ -119,32 +119,35 @@ func TestLoadFindsInTheFilesWhatWasInMemory(t *testing.T) {
 	}
 }
 
-func TestLoadNamesTheTrialThatCannotBeRead(t *testing.T) {
-	study, trials := usual().study(1, 2, 8)
-	path := filepath.Join(t.TempDir(), "r")
-	d, err := record.Create(path, study, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, d, trials[0], record.Finished)
-	write(t, d, trials[1], record.Failed)
-	for i, p := range study.Plan {
-		name := filepath.Join(path, "trials", p.Dir, "host.csv")
-		if err := os.WriteFile(name, []byte("not a counter log\n1,2\n"), 0o644); err != nil {
+func TestDamagedRecordsHideNoOtherTrial(t *testing.T) {
+	for file, status := range map[string]record.Status{
+		"host.csv": record.Finished, "instance-1/series.csv": record.Finished, "instance-1/histograms.hlog": record.Finished, "driver.csv": record.Failed,
+	} {
+		s := usual()
+		s.measure = 10
+		study, trials := s.study(1, 2, 8)
+		path := filepath.Join(t.TempDir(), "r")
+		d, err := record.Create(path, study, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, d, trials[0], status)
+		write(t, d, trials[1], record.Finished)
+		name := filepath.Join(path, "trials", study.Plan[0].Dir, file)
+		if err := os.WriteFile(name, []byte("nothing that a record holds\n1,2\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		got, err := Load(d)
-		switch {
-		case i == 0 && (err == nil || !strings.Contains(err.Error(), "trial 1")):
-			t.Errorf("error %v, want one that names trial 1", err)
-		case i == 0:
-			if err := os.Remove(name); err != nil { // without the counters it can be read
-				t.Fatal(err)
-			}
-		case err != nil:
-			t.Errorf("a failed trial that can't be read whole hides the others: %v", err)
-		case len(got.Trials[1].Warnings) == 0:
-			t.Error("no warning that the record is not complete")
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		first := got.Trials[0]
+		said := first.Reason + strings.Join(first.Warnings, "")
+		if first.Status != "failed" || first.Counts || !strings.Contains(said, filepath.Base(file)) {
+			t.Errorf("%s: trial %+v", file, first)
+		}
+		if got.Peak != 1 || !got.Trials[1].Counts {
+			t.Errorf("%s: the other trial does not count", file)
 		}
 	}
 }

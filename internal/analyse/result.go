@@ -3,9 +3,11 @@
 // with its evidence, and the verdict of the validity gate. It is pure: it
 // reads records and computes.
 //
-// The steps, one file each: read (records → trials), steady (the window),
-// estimate (repeats → cells), limit (counters → limiting resource), gate
-// (what makes a figure invalid), answer (the sentence on top).
+// The steps, one file each: read (records → raw), trial (one trial's results,
+// from its window in steady, its response times in latency, its counters in
+// usage and timeline, and its gates in gate), estimate (repeats → cells),
+// curve (cells → load curve and knee), limit (counters → limiting resource),
+// answer (the study and the sentence on top).
 package analyse
 
 import "time"

@@ -151,7 +151,7 @@ func signed(pct float64) string {
 func thinned(xs []float64, most int) []float64 {
 	var there []float64
 	for _, x := range xs {
-		if x == x {
+		if !math.IsNaN(x) {
 			there = append(there, x)
 		}
 	}

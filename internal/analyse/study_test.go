@@ -19,7 +19,7 @@ func must(t *testing.T, study record.Study, trials []raw) *Study {
 	return s
 }
 
-func close(t *testing.T, what string, got, want, relative float64) {
+func closeTo(t *testing.T, what string, got, want, relative float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= relative*math.Abs(want)) {
 		t.Errorf("%s is %g, want %g within %g", what, got, want, relative)
@@ -38,23 +38,23 @@ func TestStudyOfKnownTruthIsFoundAgain(t *testing.T) {
 	}
 	for i, n := range []float64{1, 2, 4, 8, 16, 32} {
 		c := s.Cells[i]
-		close(t, c.Label, c.Throughput.Value, 60*usual().throughput(n), 0.02)
+		closeTo(t, c.Label, c.Throughput.Value, 60*usual().throughput(n), 0.02)
 		if c.Throughput.N != 3 || !c.Throughput.Low.OK() || c.Throughput.Method != "Student's t, 95 %" {
 			t.Errorf("%s: %+v", c.Label, c.Throughput)
 		}
 		if len(c.Types) != 4 || c.Types[3].Type != "order" {
 			t.Fatalf("%s: types %+v", c.Label, c.Types)
 		}
-		close(t, "browses to orders", float64(c.Types[1].Count)/float64(c.Types[3].Count), 2, 1e-9)
+		closeTo(t, "browses to orders", float64(c.Types[1].Count)/float64(c.Types[3].Count), 2, 1e-9)
 	}
 	// The law peaks at √(0.9/0.01) = 9.49.
 	if s.Peak != 3 || s.Cells[s.Peak].Label != "users = 8" {
 		t.Errorf("peak is cell %d", s.Peak)
 	}
 	line := s.Curve.Lines[0]
-	close(t, "σ", line.Model.Sigma, 0.1, 0.15)
-	close(t, "κ", line.Model.Kappa, 0.01, 0.1)
-	close(t, "peak of the law", float64(line.Model.PeakN), 9.487, 0.03)
+	closeTo(t, "σ", line.Model.Sigma, 0.1, 0.15)
+	closeTo(t, "κ", line.Model.Kappa, 0.01, 0.1)
+	closeTo(t, "peak of the law", float64(line.Model.PeakN), 9.487, 0.03)
 	if line.Knee == nil || *line.Knee != 8 {
 		t.Errorf("knee %v: %s", line.Knee, line.Saturation)
 	}
@@ -99,6 +99,9 @@ func TestStudyIsJSONWhateverIsMissing(t *testing.T) {
 	}
 	if back.Answer != s.Answer || len(back.Trials) != 4 || back.Cells[0].Types[0].P[4].Percentile != 99.9 {
 		t.Errorf("came back as %+v", back)
+	}
+	if s.Trials[2].Counts || s.Cells[0].Throughput.N+s.Cells[1].Throughput.N != 2 {
+		t.Errorf("a trial without intervals counts: %+v, %+v", s.Cells[0].Throughput, s.Cells[1].Throughput)
 	}
 	if s.Valid {
 		t.Error("valid although a trial measured nothing and its driver is not known")
@@ -225,8 +228,8 @@ func TestThroughputScalesWithTheWork(t *testing.T) {
 	}
 	thrice := must(t, study, trials)
 	for i := range once.Cells {
-		close(t, "three times the work", thrice.Cells[i].Throughput.Value, 3*once.Cells[i].Throughput.Value, 1e-12)
-		close(t, "its interval", float64(thrice.Cells[i].Throughput.High), 3*float64(once.Cells[i].Throughput.High), 1e-9)
+		closeTo(t, "three times the work", thrice.Cells[i].Throughput.Value, 3*once.Cells[i].Throughput.Value, 1e-12)
+		closeTo(t, "its interval", float64(thrice.Cells[i].Throughput.High), 3*float64(once.Cells[i].Throughput.High), 1e-9)
 	}
 }
 
@@ -238,7 +241,7 @@ func TestRollbacksCountWhereTheMetricSaysSo(t *testing.T) {
 	without := must(t, study, trials).Cells[0].Throughput.Value
 	trials[0].trial.Workload.Metric.WithRollbacks = true
 	with := must(t, study, trials).Cells[0].Throughput.Value
-	close(t, "with rollbacks", with, 1.25*without, 1e-3)
+	closeTo(t, "with rollbacks", with, 1.25*without, 1e-3)
 }
 
 func TestInstancesAddUp(t *testing.T) {
@@ -250,13 +253,13 @@ func TestInstancesAddUp(t *testing.T) {
 	r.trial.Instances = append(r.trial.Instances, r.trial.Instances[0])
 	r.trial.Instances[1].Name = "instance-2"
 	two := must(t, study, trials)
-	close(t, "throughput", two.Cells[0].Throughput.Value, 2*one.Cells[0].Throughput.Value, 1e-12)
+	closeTo(t, "throughput", two.Cells[0].Throughput.Value, 2*one.Cells[0].Throughput.Value, 1e-12)
 	if a, b := one.Cells[0].Types[3].Count, two.Cells[0].Types[3].Count; b != 2*a {
 		t.Errorf("%d orders of one instance, %d of two", a, b)
 	}
 	a, _ := resource(one.Cells[0].Usage, instanceCPU)
 	b, _ := resource(two.Cells[0].Usage, instanceCPU)
-	close(t, "CPU as a part of what two may use", b.Value, a.Value, 1e-9)
+	closeTo(t, "CPU as a part of what two may use", b.Value, a.Value, 1e-9)
 }
 
 func TestFigureRoundsForPeople(t *testing.T) {

@@ -204,7 +204,7 @@ func (g *grid) sessions(s record.States, state string) []float64 {
 		for k, interval := range g.rows {
 			sum, polls := 0.0, 0.0
 			for ; row < len(s.At) && s.At[row] <= interval.End.Seconds()+slack; row++ {
-				if s.At[row] > interval.Start.Seconds()+slack && s.Sessions[i][row] == s.Sessions[i][row] {
+				if s.At[row] > interval.Start.Seconds()+slack && !math.IsNaN(s.Sessions[i][row]) {
 					sum += s.Sessions[i][row]
 					polls += s.Polls[row]
 				}

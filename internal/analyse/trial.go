@@ -46,7 +46,7 @@ func analysed(r raw, study record.Study) (run, error) {
 	}
 	out.Usage, out.Waits = usage(r, study.Machine, out.Window), waits(r, out.Window)
 	out.DriverCPUUs = driverCost(r, rows, out.Window)
-	out.Gates = gates(judged{raw: r, limits: study.Limits, window: out.Window, rows: rows, usage: out.Usage, late: out.LatenessP99Us})
+	out.Gates = gates(judged{raw: r, limits: study.Limits, window: out.Window, rows: rows, found: out.samples, usage: out.Usage, late: out.LatenessP99Us})
 	out.Counts = len(rows) > 0
 	return out, nil
 }

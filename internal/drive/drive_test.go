@@ -159,6 +159,55 @@ func TestFailedStepEndsTheUnitAndTheScriptBeginsAnew(t *testing.T) {
 	}
 }
 
+func TestFailedUnitWaitsForTheNextArrival(t *testing.T) {
+	txs := types("a", "b")
+	tg := &target{do: func(context.Context, int, *workload.Transaction) (workload.Outcome, error) {
+		return failed(workload.Timeout), errors.New("too slow")
+	}}
+	rep, _ := drive(t, Config{
+		Workload: plays("unit", txs, workload.Step{Transaction: txs[0]}, workload.Step{Transaction: txs[1], Last: true}),
+		Target:   tg, RatePerS: 10, Arrivals: Constant, Users: 2, Measure: time.Second,
+	})
+	if n := rep.Totals[0].Errors["timeout"]; n != 10 || rep.Totals[2].Errors["timeout"] != 10 {
+		t.Errorf("%d transactions and %d units failed of 10 arrivals", n, rep.Totals[2].Errors["timeout"])
+	}
+}
+
+func TestLastAttemptToReopenIsTheLast(t *testing.T) {
+	opens := 0
+	tg := &target{do: func(context.Context, int, *workload.Transaction) (workload.Outcome, error) {
+		return failed(workload.Connection), errGone
+	}}
+	tg.refuse = func(int) error {
+		if opens++; opens > 1 {
+			return errors.New("no")
+		}
+		return nil
+	}
+	end(t, Config{Workload: single(0), Target: tg, Users: 1, Measure: time.Hour, MaxReopen: 3})
+	if opens != 1+3 {
+		t.Errorf("opened %d times, want 1 and 3 attempts more", opens)
+	}
+}
+
+// A connection that comes when the run has ended is closed all the same.
+func TestConnectionThatComesTooLateIsClosed(t *testing.T) {
+	opens := 0
+	tg := &target{do: func(context.Context, int, *workload.Transaction) (workload.Outcome, error) {
+		return failed(workload.Connection), errGone
+	}}
+	tg.refuse = func(int) error {
+		if opens++; opens > 1 {
+			pause(context.Background(), 10*time.Second)
+		}
+		return nil
+	}
+	rep, _ := drive(t, Config{Workload: single(0), Target: tg, Users: 1, Measure: time.Second, Drain: time.Second})
+	if rep.Totals[0].Errors["connection"] != 1 || tg.opened.Load() != 2 {
+		t.Errorf("%+v; %d sessions", rep.Totals[0], tg.opened.Load())
+	}
+}
+
 func TestUsersDrawFromStreamsOfTheirOwn(t *testing.T) {
 	mix := func(seed uint64) (counts [3]int64) {
 		txs := types("a", "b", "c")
@@ -369,6 +418,7 @@ func end(t *testing.T, c Config) (Report, *sums, error) {
 
 func TestUserThatCannotComeBackEndsTheRun(t *testing.T) {
 	var down atomic.Bool
+	var tries atomic.Int64
 	tg := &target{}
 	tg.do = func(ctx context.Context, user int, _ *workload.Transaction) (workload.Outcome, error) {
 		pause(ctx, 10*time.Millisecond)
@@ -382,6 +432,7 @@ func TestUserThatCannotComeBackEndsTheRun(t *testing.T) {
 	}
 	tg.refuse = func(int) error {
 		if down.Load() {
+			tries.Add(1)
 			return errors.New("the server is down")
 		}
 		return nil
@@ -391,6 +442,11 @@ func TestUserThatCannotComeBackEndsTheRun(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: it does not say %q", err, want)
 		}
+	}
+	// User 2 comes after two seconds, 0 and 1 notice then: whoever is first
+	// through with its four attempts, the others have at most as many.
+	if n := tries.Load(); n < 4 || n > 12 {
+		t.Errorf("%d attempts to connect", n)
 	}
 	if len(rep.Ended) == 0 || rep.Driver.EndedEarly != len(rep.Ended) || rep.Phases.MeasureEnd > 10 || rep.Phases.MeasureEnd < 2 {
 		t.Errorf("ended %+v, phases %+v", rep.Ended, rep.Phases)
@@ -700,5 +756,72 @@ func TestErrorClassesAreNamedAsInRecords(t *testing.T) {
 		if workload.Class(i).String() != n {
 			t.Errorf("class %d is %q in records and %q in workloads", i, n, workload.Class(i))
 		}
+	}
+}
+
+// From the driver through the files to a reader nothing is lost.
+func TestRecordHoldsWhatTheReportTells(t *testing.T) {
+	planned := record.Planned{Trial: 1, Dir: "001"}
+	dir, err := record.Create(t.TempDir(), record.Study{Plan: []record.Planned{planned}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := dir.Start(record.Trial{Planned: planned, Workload: record.Workload{Types: []record.TxType{{Name: "a"}, {Name: "b"}}, Unit: "unit"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink, err := w.Instance(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rep Report
+	synctest.Test(t, func(t *testing.T) {
+		txs := types("a", "b")
+		tg := &target{}
+		tg.do = func(ctx context.Context, user int, tx *workload.Transaction) (workload.Outcome, error) {
+			r := rng.At(5, uint64(user), uint64(bubbleClock.Now().UnixNano()))
+			pause(ctx, time.Duration(r.Exp(float64(10*time.Millisecond))))
+			switch r.IntN(40) {
+			case 0:
+				return failed(workload.Class(r.Between(int64(workload.Retry), int64(workload.Timeout)))), errors.New("now and then")
+			case 1:
+				return workload.Outcome{Status: workload.RolledBack}, nil
+			}
+			return workload.Outcome{}, nil
+		}
+		rep, err = Run(t.Context(), Config{
+			Workload: plays("unit", txs, workload.Step{Transaction: txs[0], Think: 5 * time.Millisecond}, workload.Step{Transaction: txs[1], Last: true}),
+			Target:   tg, Clock: bubbleClock, Users: 8, Ramp: time.Second, Measure: 6 * time.Second,
+			Started: func(epoch time.Time) {
+				if err := w.Update(func(t *record.Trial) { t.Epoch = epoch }); err != nil {
+					t.Error(err)
+				}
+			},
+		}, sink)
+	})
+	if err := errors.Join(err, w.Finish(record.Finished, "")); err != nil {
+		t.Fatal(err)
+	}
+	trials, err := dir.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSums(t, 0)
+	if s.intervals, err = trials[0].Intervals(1); err != nil {
+		t.Fatal(err)
+	}
+	checkTotals(t, rep, s)
+	merged, err := trials[0].Histograms(1, 0, forever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, m := range merged {
+		total := rep.Totals[k]
+		if m.Response.TotalCount() != total.Committed || m.Service.TotalCount() != total.Committed || m.Undone.TotalCount() != total.RolledBack || total.Committed < 1000 || total.RolledBack == 0 {
+			t.Errorf("%s: %d responses, %d services, %d undone; the report has %+v", m.Type, m.Response.TotalCount(), m.Service.TotalCount(), m.Undone.TotalCount(), total)
+		}
+	}
+	if late, err := trials[0].Late(1, 0, forever); err != nil || late.TotalCount() == 0 {
+		t.Errorf("%d starts in the lateness, %v", late.TotalCount(), err)
 	}
 }

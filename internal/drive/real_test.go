@@ -122,6 +122,12 @@ func TestFineClockNeverWakesEarlyAndObeysItsContext(t *testing.T) {
 			t.Errorf("waiting for %v: error %v, early %v", d, err, c.Now().Before(until))
 		}
 	}
+	c.naps.Store(maxNaps) // too many nap: the others wait as usual
+	until := c.Now().Add(700 * time.Microsecond)
+	if err := c.SleepUntil(t.Context(), until); err != nil || c.Now().Before(until) {
+		t.Errorf("waiting beside those that nap: error %v, early %v", err, c.Now().Before(until))
+	}
+	c.naps.Store(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, d := range []time.Duration{time.Microsecond, time.Hour} {

@@ -73,12 +73,14 @@ func (u *user) closedLoop(offset time.Duration) {
 // openLoop serves arrivals until none come. The keying time before a unit and
 // the think time after it are left out: arrivals start units.
 func (u *user) openLoop() {
-	for {
+	// What still waits when the end is there is not begun any more, also
+	// where the pacer is late in closing the queue.
+	for free := time.Duration(-1); free < time.Duration(u.r.end.Load()); {
 		at, idle, ok := u.r.queue.take(u)
 		if !ok {
 			return
 		}
-		if _, _, ok := u.play(u.script.Next(), at, idle); !ok {
+		if free, _, ok = u.play(u.script.Next(), at, idle); !ok {
 			return
 		}
 	}

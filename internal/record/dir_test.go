@@ -349,6 +349,31 @@ func TestWriterRefusesWhatReadersCannotTake(t *testing.T) {
 	}
 }
 
+func TestVerifyFindsEveryChange(t *testing.T) {
+	d := create(t, 1)
+	good(t, d, 1, Finished)
+	if err := reader(t, d, 1).Verify(); err != nil {
+		t.Fatal(err)
+	}
+	path := d.trial(d.study.Plan[0])
+	host := filepath.Join(path, "host.csv")
+	data, err := os.ReadFile(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-2]++
+	if err := errors.Join(os.WriteFile(host, data, 0o644), os.Remove(filepath.Join(path, "instance-1", "load.csv"))); err != nil {
+		t.Fatal(err)
+	}
+	err = reader(t, d, 1).Verify()
+	if err == nil || !strings.Contains(err.Error(), "host.csv was changed after the trial") || !strings.Contains(err.Error(), "load.csv is gone") || strings.Contains(err.Error(), "series.csv") {
+		t.Error(err)
+	}
+	if _, err := reader(t, d, 1).Intervals(1); err == nil || !strings.Contains(err.Error(), "load.csv is gone") {
+		t.Error(err)
+	}
+}
+
 func TestIntervalsNeedAnEpoch(t *testing.T) {
 	d := create(t, 1)
 	tr := trialOf(d, 1, "", "buy")

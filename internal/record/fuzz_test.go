@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -88,7 +89,8 @@ func FuzzStates(f *testing.F) {
 }
 
 func FuzzHistograms(f *testing.F) {
-	f.Add(seedFile(f, "instance-1/histograms.hlog"))
+	data := seedFile(f, "instance-1/histograms.hlog")
+	f.Add(data[bytes.Index(data, []byte("Tag=buy.response")):bytes.Index(data, []byte("Tag=buy.service"))])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		found, err := findHistograms(data, map[string]int{"buy.response": 0, "late": 1}, 0, time.Hour)
 		if err != nil {

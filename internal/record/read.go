@@ -2,6 +2,8 @@ package record
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,20 +65,38 @@ func openTrial(path string, p Planned, busy bool) (*Reader, error) {
 // Path is the trial's directory.
 func (r *Reader) Path() string { return r.path }
 
-// read returns a file of the trial. A file that is not there is empty where
-// the trial had no time to make it, and an error once the manifest lists it.
-// One whose length is not the manifest's was damaged after the trial.
+// read returns a file of the trial. One that is not as long as the manifest
+// says, or not there though the manifest lists it, was damaged after the trial.
 func (r *Reader) read(name string) ([]byte, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(r.path, filepath.FromSlash(name)))
 	for _, f := range r.Trial.Files {
-		if f.Name == name && err == nil && int64(len(data)) != f.Bytes {
+		switch {
+		case f.Name != name:
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s is gone: its manifest lists it with %d bytes", filepath.Join(r.path, name), f.Bytes)
+		case err == nil && int64(len(data)) != f.Bytes:
 			return nil, fmt.Errorf("%s is damaged: it has %d bytes, its manifest says %d", filepath.Join(r.path, name), len(data), f.Bytes)
 		}
 	}
 	return data, err
+}
+
+// Verify reads every file that the manifest lists and compares it with the
+// length and the SHA-256 that it had when the trial ended. The error joins one
+// for each file that is not the same.
+func (r *Reader) Verify() error {
+	var errs []error
+	for _, f := range r.Trial.Files {
+		data, err := r.read(f.Name)
+		if sum := sha256.Sum256(data); err == nil && hex.EncodeToString(sum[:]) != f.SHA256 {
+			err = fmt.Errorf("%s was changed after the trial: its SHA-256 is not the manifest's", filepath.Join(r.path, f.Name))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // instance returns a file of an instance, nothing where a trial that did not

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -120,11 +121,13 @@ func TestPageInABrowser(t *testing.T) {
 			index, err := Write(s, t.TempDir())
 			must(t, err)
 			tab, h := open(t, ctx, index, 1280)
+			checkTree(t, tab, index)
 			checkLinks(t, tab, index)
 			checkThemes(t, tab)
 			checkNarrow(t, tab)
 			if name == "ordinary" {
 				checkCrosshair(t, tab)
+				checkPrint(t, tab)
 			}
 			if evaluate[bool](t, tab, `"owned" in window`) {
 				t.Error("a text of the study was run as script")
@@ -165,6 +168,41 @@ func evaluate[T any](t *testing.T, tab context.Context, script string) T {
 	out, err := chromedp.Run(tab, chromedp.Evaluate[T](script))
 	must(t, err)
 	return out
+}
+
+// checkTree sees that the browser built the tree that the page's tags say: it
+// had nothing to repair.
+func checkTree(t *testing.T, tab context.Context, index string) {
+	t.Helper()
+	page, err := os.ReadFile(index)
+	must(t, err)
+	// Style and script, which parse leaves out, are two more.
+	want := len(parse(t, page)) + 2
+	if got := evaluate[int](t, tab, `document.querySelectorAll("*").length`); got != want {
+		t.Errorf("the browser made %d elements of %d", got, want)
+	}
+}
+
+var a4 = regexp.MustCompile(`/MediaBox \[0 0 59[45][0-9.]* 84[12][0-9.]*\]`)
+
+// checkPrint sees A4 sheets, and that figures and rows are kept whole.
+func checkPrint(t *testing.T, tab context.Context) {
+	t.Helper()
+	pdf, err := chromedp.Run(tab, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
+	must(t, err)
+	if n := len(a4.FindAll(pdf, -1)); n < 5 || n > 40 {
+		t.Errorf("%d sheets of A4", n)
+	}
+	emulate(t, tab, "print", "light")
+	cut := evaluate[[]string](t, tab, `[...document.querySelectorAll("figure, tr, .panel")]
+		.filter(e => !e.querySelector(".panels") && getComputedStyle(e).breakInside !== "avoid").map(e => e.outerHTML.slice(0, 80))`)
+	if len(cut) > 0 {
+		t.Errorf("may be cut by the end of a sheet: %q", cut)
+	}
+	if hidden := evaluate[bool](t, tab, `getComputedStyle(document.querySelector(".contents")).display !== "none"`); hidden {
+		t.Error("the list of contents is printed")
+	}
+	emulate(t, tab, "", "light")
 }
 
 func checkLinks(t *testing.T, tab context.Context, index string) {

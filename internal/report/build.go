@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loadstone-perf/loadstone/internal/analyse"
@@ -194,6 +196,17 @@ func counted(n int, thing string) string {
 
 // num prints a number, or a dash where it is absent.
 func num[T ~float64](v T) string { return chart.Number(float64(v)) }
+
+// percent prints a percentage: to a tenth, and what is less with two digits.
+func percent(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "–"
+	case a != 0 && a < 0.095:
+		return strconv.FormatFloat(v, 'g', 2, 64) + " %"
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " %"
+}
 
 // unitOf returns the row of the unit of work, which is the last.
 func unitOf(types []analyse.Latency) (analyse.Latency, bool) {

@@ -106,7 +106,10 @@ func load(cell analyse.Cell, knob string) float64 {
 func saturation(cv *analyse.Curve) (blocks []block) {
 	var list []string
 	for _, l := range cv.Lines {
-		text := l.Saturation
+		text := strings.TrimRight("Saturation "+l.Saturation, " ")
+		if l.Saturation == "" {
+			text = ""
+		}
 		if m := l.Model; m != nil {
 			text = strings.TrimRight(text, ". ")
 			if text != "" {
@@ -185,7 +188,7 @@ func (b *builder) cellTable() block {
 		}
 		cpu := "–"
 		if cell.CPUPct.N > 0 {
-			cpu = chart.Number(cell.CPUPct.Value) + " %"
+			cpu = percent(cell.CPUPct.Value)
 		}
 		t.Rows = append(t.Rows, []field{name, c(chart.Number(e.Value)), c(between), c(chart.Count(int64(e.N))), c(p95), c(p99), c(cpu), c(cell.Limit.Resource)})
 	}

@@ -38,7 +38,7 @@ func groups() []groupText {
 		{"disk", "Disk", "disk", halves},
 		{"database", "Database counters", "", panels},
 		{"waits", "Sessions by state", "sessions", full},
-		{"memory", "Memory", "memory", halves},
+		{"memory", "Memory", "memory", panels},
 		{"network", "Network", "traffic", halves},
 	}
 }
@@ -69,10 +69,6 @@ func advice(group, unit string) string {
 		return "Requests at the disk at the same time, on average."
 	case "disk % of the time":
 		return "Time in which at least one task waited for I/O."
-	case "memory MiB":
-		return "Memory available to new work, and where the rest is. What falls steadily ends in swapping."
-	case "memory pages/s":
-		return "Swapping: anything but rare single pages spoils response times."
 	case "network MiB/s":
 		return "Traffic by interface; lo is the machine talking to itself."
 	}
@@ -151,7 +147,7 @@ func (b *builder) groupFigures(t *analyse.Trial, group string) (blocks []block) 
 		blocks = append(blocks, b.unitFigures(t, words, of, csv)...)
 	}
 	if len(idle) > 0 {
-		blocks = append(blocks, block{Text: words.title + ": at 0 all the time were " + strings.Join(idle, ", ") + "."})
+		blocks = append(blocks, block{Aside: words.title + ": at 0 all the time were " + strings.Join(idle, ", ") + "."})
 	}
 	return blocks
 }
@@ -243,6 +239,9 @@ func unitFigure(t *analyse.Trial, words groupText, title string, of []analyse.Tr
 func trackPanels(t *analyse.Trial, title string, of []analyse.Track, csv string) figure {
 	f := figure{Title: title, CSV: csv, Panels: []panelRow{{}},
 		Caption: "Second by second, each with a scale of its own. Grey did not count."}
+	if title == "Memory" {
+		f.Caption += " Available memory that falls steadily ends in swapping, and anything but rare single swapped pages spoils response times."
+	}
 	for _, tr := range of {
 		label := strings.TrimSuffix(tr.Name+", "+tr.Unit, ", ")
 		d := timeline.Data{
@@ -346,7 +345,7 @@ func (b *builder) waitBars(t *analyse.Trial) []block {
 			colour = 1
 		}
 		d.Bars = append(d.Bars, bars.Bar{Name: w.State, Value: w.Mean, Low: math.NaN(), High: math.NaN(), Colour: colour,
-			Text: fmt.Sprintf("%s (%s %%)", chart.Number(w.Mean), chart.Number(w.Pct))})
+			Text: fmt.Sprintf("%s (%s)", chart.Number(w.Mean), percent(w.Pct))})
 	}
 	f := figure{Title: "Waits", CSV: "waits.csv",
 		Caption: "Mean number of the database's active sessions in each state over the window, and their share of all active sessions. CPU is work; the rest is waiting for what is named.",
@@ -410,8 +409,11 @@ func usageField(of []analyse.Resource, name string) field {
 			continue
 		}
 		f := c(strings.TrimSpace(chart.Number(r.Value) + " " + r.Unit))
+		if r.Unit == "%" {
+			f.Text = percent(r.Value)
+		}
 		if r.Load.OK() && r.Unit != "%" {
-			f.Detail = fmt.Sprintf("%s %% of the most", chart.Number(100*float64(r.Load)))
+			f.Detail = percent(100*float64(r.Load)) + " of the most"
 		}
 		return f
 	}

@@ -86,39 +86,49 @@ func orDash(s string) string {
 }
 
 // settingsOf lists the study's settings, and those of single trials that
-// differ from them.
-func settingsOf(s *analyse.Study) (out []seenKnob) {
-	common := map[analyse.Knob]bool{}
+// differ from them, each with its trials.
+func settingsOf(s *analyse.Study) []seenKnob {
+	out := gather(s.Trials, func(t analyse.Trial) []analyse.Knob { return t.Settings })
 	for _, k := range s.Settings {
-		common[k] = true
-		out = append(out, seenKnob{Knob: k})
-	}
-	for _, k := range gather(s.Trials, func(t analyse.Trial) []analyse.Knob { return t.Settings }) {
-		if !common[k.Knob] {
-			out = append(out, k)
+		if !slices.ContainsFunc(out, func(o seenKnob) bool { return o.Knob == k }) {
+			out = append(out, seenKnob{Knob: k})
 		}
 	}
 	slices.SortStableFunc(out, func(x, y seenKnob) int { return strings.Compare(x.Name, y.Name) })
 	return out
 }
 
+// withSettings counts the trials whose settings were read.
+func withSettings(s *analyse.Study) (n int) {
+	for _, t := range s.Trials {
+		if len(t.Settings) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // settings is the appendix with all settings that are not the default.
 func (b *builder) settings() {
 	of := settingsOf(b.s)
-	if len(of) == 0 {
-		b.section("settings", "Appendix: settings", block{Text: "Every setting has its default."})
-		return
-	}
-	b.data["settings.csv"] = knobsCSV(of)
-	t := table{Caption: "Every setting of the database that is not its default.", CSV: "settings.csv",
-		Columns: columns("Setting", "Intended", "Effective", "Default", "Verdict", "Trials", "Why")}
+	t := table{Caption: "Every setting of the database that was asked for or is not its default; the data file has all that were read.", CSV: "settings.csv",
+		Columns: columns("Setting", "Intended", "Effective", "Default", "Verdict", "Trials?", "Why")}
+	all := withSettings(b.s)
 	for _, k := range of {
+		if k.Intended == "" && k.Effective == k.Default && k.Matches {
+			continue
+		}
 		which := "all"
-		if len(k.trials) > 0 && len(k.trials) < len(b.s.Trials) {
+		if len(k.trials) < all {
 			which = trialList(k.trials)
 		}
 		t.Rows = append(t.Rows, []field{c(k.Name), c(orDash(k.Intended)), c(orDash(k.Effective)), c(orDash(k.Default)), verdict(k.Knob), c(which), c(k.Why)})
 	}
+	if len(of) == 0 {
+		b.section("settings", "Appendix: settings", block{Text: "No settings were read."})
+		return
+	}
+	b.data["settings.csv"] = knobsCSV(of)
 	b.section("settings", "Appendix: settings", b.table(t))
 }
 

@@ -76,7 +76,7 @@ func (b *builder) byType(t *analyse.Trial) []block {
 	words := groupText{group: "throughput", title: "Work by type", quantity: "done", layout: halves}
 	blocks := b.unitFigures(t, words, of, csv)
 	if len(idle) > 0 {
-		blocks = append(blocks, block{Text: "At 0 all the time: " + strings.Join(idle, ", ") + "."})
+		blocks = append(blocks, block{Aside: "At 0 all the time: " + strings.Join(idle, ", ") + "."})
 	}
 	return blocks
 }

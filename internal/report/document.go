@@ -25,6 +25,7 @@ type section struct {
 type block struct {
 	Heading string // below the section's
 	Text    string
+	Aside   string // in small print
 	List    []string
 	Terms   []term // names with a sentence each
 	Table   *table

@@ -38,9 +38,12 @@ func (w *writer) style(code, s string) string {
 func (w *writer) line(s string) { w.b.WriteString(strings.TrimRight(s, " ") + "\n") }
 
 // para writes s broken into lines, the first after lead and the others as far
-// in.
+// in; a lead that would take half the width becomes part of the text.
 func (w *writer) para(lead, s, code string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(lead))
+	if len(indent) > w.width/2 {
+		lead, s, indent = "  ", lead+s, "  "
+	}
 	for i, l := range wrap(s, w.width-len(indent)) {
 		if i > 0 {
 			lead = indent
@@ -111,6 +114,8 @@ func (w *writer) block(b block) {
 		w.line(clean(b.Heading))
 	case b.Text != "":
 		w.para("", b.Text, "")
+	case b.Aside != "":
+		w.para("", b.Aside, faint)
 	case b.Table != nil:
 		w.line("")
 		w.table(*b.Table)
@@ -230,10 +235,11 @@ func withoutOptional(t table) (left string, rest table) {
 }
 
 // leastColumn is the width below which a column of text is not cut.
-const leastColumn = 14
+const leastColumn = 12
 
 // columnWidths returns the width of each column; columns of text give way,
-// the widest first, until the whole fits into width.
+// the widest first and that of the names last, until the whole fits into
+// width.
 func columnWidths(t table, width int) (widths []int, fits bool) {
 	total := 2 * (len(t.Columns) - 1)
 	widths = make([]int, len(t.Columns))
@@ -245,19 +251,28 @@ func columnWidths(t table, width int) (widths []int, fits bool) {
 		total += widths[i]
 	}
 	for total > width {
-		widest := -1
-		for i, c := range t.Columns {
-			if !c.Numeric && widths[i] > leastColumn && (widest < 0 || widths[i] > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
+		i := givesWay(t.Columns, widths)
+		if i < 0 {
 			return widths, false
 		}
-		widths[widest]--
+		widths[i]--
 		total--
 	}
 	return widths, true
+}
+
+// givesWay returns the column that can best be narrower, -1 for none.
+func givesWay(of []column, widths []int) int {
+	widest := -1
+	for i, c := range of {
+		if i > 0 && !c.Numeric && widths[i] > leastColumn && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	if widest < 0 && !of[0].Numeric && widths[0] > 2*leastColumn {
+		return 0
+	}
+	return widest
 }
 
 // wrap breaks s into lines of at most width characters, at spaces where there
@@ -327,7 +342,7 @@ func textBars(s *analyse.Study, width int) (lines []string) {
 	}
 	names = min(names, width/3)
 	const numbers = 12
-	room := max(width-names-numbers-4, 8)
+	room := width - names - numbers - 4
 	for _, cl := range s.Cells {
 		value, bar := "–", ""
 		if measured(cl) {
@@ -341,8 +356,12 @@ func textBars(s *analyse.Study, width int) (lines []string) {
 	return lines
 }
 
-// textBar is a bar of part of room characters, in eighths of a character.
+// textBar is a bar of part of room characters, in eighths of a character;
+// nothing where there is hardly any room.
 func textBar(part float64, room int) string {
+	if room < 3 {
+		return ""
+	}
 	eighths := int(math.Round(min(max(part, 0), 1) * float64(room) * 8))
 	bar := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
@@ -396,9 +415,9 @@ func textWaits(t *analyse.Trial, width int) (lines []string) {
 	for _, w := range t.Waits {
 		bar := ""
 		if most.Max > 0 {
-			bar = textBar(w.Mean/most.Max, max(width-names-24, 8))
+			bar = textBar(w.Mean/most.Max, width-names-24)
 		}
-		lines = append(lines, fmt.Sprintf("%s  %s  %s  %s", pad(clean(w.State), names, false), pad(chart.Number(w.Mean), 8, true), pad(chart.Number(w.Pct)+" %", 8, true), bar))
+		lines = append(lines, fmt.Sprintf("%s  %s  %s  %s", pad(clean(w.State), names, false), pad(chart.Number(w.Mean), 8, true), pad(percent(w.Pct), 8, true), bar))
 	}
 	return lines
 }

@@ -88,10 +88,10 @@ func kolmogorovTail(x float64) float64 {
 // that chance does so with a probability of at most alpha. A segment has at
 // least `least` values, and that at least 2.
 //
-// The permutation test replaces the t-test with which Fleming et al. ("Hunter:
-// using change point detection to hunt for performance regressions", ICPE
-// 2023) replace it: a t-test at a split that was chosen for being the largest
-// is wrong far more often than it states. src decides the permutations, 999 a
+// Fleming et al. ("Hunter: using change point detection to hunt for
+// performance regressions", ICPE 2023) put a t-test in place of the
+// permutations: at a split that was chosen for being the largest, that is
+// wrong far more often than it states. src decides the permutations, 999 a
 // step. Changes come in the order of the series; none for values that are not
 // finite. Costs grow with n² a permutation.
 func EDivisive(xs []float64, least int, alpha float64, src Source) []Change {

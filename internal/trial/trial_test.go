@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 // bench prepares a sequence of the study's trials on this machine's server.
-func bench(t *testing.T, source string) (*trial.Sequence, []record.Planned) {
+func bench(t testing.TB, source string) (*trial.Sequence, []record.Planned) {
 	t.Helper()
 	s, err := study.Parse("test.yaml", []byte(source), catalog.Known())
 	if err != nil {

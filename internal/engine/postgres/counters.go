@@ -58,7 +58,6 @@ func databaseCounters() []counter {
 
 // serverCounters are of the whole server: its views moved between releases.
 func serverCounters(major int) []counter {
-	const checkpointer = "c."
 	timed, requested, write, sync, written := "checkpoints_timed", "checkpoints_req", "checkpoint_write_time", "checkpoint_sync_time", "buffers_checkpoint"
 	if major >= 17 {
 		timed, requested, write, sync, written = "num_timed", "num_requested", "write_time", "sync_time", "buffers_written"
@@ -72,11 +71,11 @@ func serverCounters(major int) []counter {
 		walWrites, walSyncs, walWrite, walSync = "i.wal_writes", "i.wal_fsyncs", "i.wal_write_time", "i.wal_fsync_time"
 	}
 	return []counter{
-		total("checkpoints_timed", "checkpoints that came by time", checkpointer+timed),
-		total("checkpoints_requested", "checkpoints that came by the volume of WAL or on request", checkpointer+requested),
-		total("checkpoint_write_s", "time that checkpoints spent on writing, pauses included", checkpointer+write+" / 1e3"),
-		total("checkpoint_sync_s", "time that checkpoints spent on syncing", checkpointer+sync+" / 1e3"),
-		total("buffers_written_checkpoint", "blocks written by checkpoints", checkpointer+written),
+		total("checkpoints_timed", "checkpoints that came by time", "c."+timed),
+		total("checkpoints_requested", "checkpoints that came by the volume of WAL or on request", "c."+requested),
+		total("checkpoint_write_s", "time that checkpoints spent on writing, pauses included", "c."+write+" / 1e3"),
+		total("checkpoint_sync_s", "time that checkpoints spent on syncing", "c."+sync+" / 1e3"),
+		total("buffers_written_checkpoint", "blocks written by checkpoints", "c."+written),
 		total("buffers_written_background", "blocks written by the background writer", "b.buffers_clean"),
 		total("buffers_written_backend", "blocks that sessions had to write or add themselves", backend),
 		total("buffers_allocated", "buffers allocated", "b.buffers_alloc"),
@@ -173,13 +172,13 @@ func (c *counters) Read(ctx context.Context, out []float64) error {
 	if errors.Is(err, errEnded) {
 		return err
 	}
-	if err != nil || len(rows) != 1 || len(rows[0]) != len(out) {
-		return nil
-	}
-	for i, text := range rows[0] {
-		// A value that a view lacks is NULL, and stays NaN.
-		if n, err := strconv.ParseFloat(string(text), 64); err == nil {
-			out[i] = n
+	// After any other error there are no rows, and the next reading may do.
+	if len(rows) == 1 && len(rows[0]) == len(out) {
+		for i, text := range rows[0] {
+			// A value that a view lacks is NULL, and stays NaN.
+			if n, err := strconv.ParseFloat(string(text), 64); err == nil {
+				out[i] = n
+			}
 		}
 	}
 	return nil
@@ -204,8 +203,8 @@ type link struct {
 // question is the name of the prepared statement.
 const question = "loadstone"
 
-// ask returns the rows as text. The error is errEnded where no further
-// question can be answered.
+// ask returns the rows as text, or none and an error, which is errEnded where
+// no further question can be answered.
 func (l *link) ask(ctx context.Context) ([][][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +222,10 @@ func (l *link) ask(ctx context.Context) ([][][]byte, error) {
 		}
 	}
 	result := l.conn.ExecPrepared(ctx, question, nil, nil, nil).Read()
-	return result.Rows, result.Err
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	return result.Rows, nil
 }
 
 func (l *link) open(ctx context.Context) error {

@@ -129,9 +129,6 @@ type group struct {
 	enable []string
 	// entry is v2 opened, for clone3; nil until created.
 	entry *os.File
-	// places is where the group's own limits are looked up, and those of the
-	// cgroups around it.
-	places layout
 }
 
 // groupName is the name of the cgroups of the instance with this id.
@@ -155,7 +152,7 @@ func needed(s provider.Shape) []string {
 // plan chooses where the cgroups of an instance will be; it makes nothing.
 // It returns nil where no cgroup can be had and none is needed.
 func (l layout) plan(id string, s provider.Shape) (*group, error) {
-	g := &group{v1: map[string]string{}, places: l}
+	g := &group{v1: map[string]string{}}
 	var fromV2 []string
 	for _, c := range needed(s) {
 		at, ok := l.v1[c]
@@ -288,10 +285,6 @@ func (g *group) dirs() []string {
 	return append(g.v1Dirs(), g.v2)
 }
 
-// killDirs returns the directories in which killing reaches every process:
-// all of them, since a process that is just entering is only in some.
-func (g *group) killDirs() []string { return g.dirs() }
-
 // create makes the cgroups with their limits, ready to be entered by who.
 func (g *group) create(s provider.Shape, who account) error {
 	if g == nil {
@@ -389,8 +382,10 @@ func procs(dir string) []int {
 }
 
 func (g *group) kill(ctx context.Context, clk clock.Clock) error {
+	// In every directory, since a process that is just entering is only in
+	// some.
 	var errs []error
-	for _, dir := range g.killDirs() {
+	for _, dir := range g.dirs() {
 		errs = append(errs, killDir(ctx, clk, dir))
 	}
 	return errors.Join(errs...)

@@ -179,7 +179,7 @@ func startWatchdog(g *group, h *home) (*watchdog, error) {
 	if g == nil {
 		args = append(args, h.run())
 	} else {
-		args = append(append(args, ""), g.killDirs()...)
+		args = append(append(args, ""), g.dirs()...)
 	}
 	cmd := exec.Command("/bin/sh", args...)
 	cmd.Stdin = r

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, saveForEver(cache))
 		os.Exit(1)
 	}
-	providertest.Main(m, New)
+	providertest.Main(m, subject)
 }
 
 // saveForEver saves and restores the same golden state again and again, and

@@ -11,7 +11,7 @@
 //	lock        held with flock as long as the owner lives
 //	data/       Machine.Dir: belongs to the instance's user, is what golden
 //	            states hold
-//	run/        only where no cgroup can be had: a file for each process
+//	run/        used where no cgroup can be had: a file for each process
 //	            that was started
 //
 // and cgroups named after it, made below Loadstone's own so that limits that
@@ -72,10 +72,14 @@ import (
 )
 
 // Provider makes instances on this machine.
-type Provider struct{ clk clock.Clock }
+type Provider struct {
+	clk clock.Clock
+	// look finds out how this machine offers control groups; tests hide some.
+	look func() (layout, error)
+}
 
 // New returns the native provider.
-func New() provider.Provider { return Provider{clk: clock.Real{}} }
+func New() provider.Provider { return Provider{clk: clock.Real{}, look: discover} }
 
 // Name implements provider.Provider.
 func (Provider) Name() string { return "native" }
@@ -83,13 +87,14 @@ func (Provider) Name() string { return "native" }
 // Instance is one place for a server on this machine. It implements
 // provider.Instance, Machine, Shaped, Snapshotter and CounterSource.
 type Instance struct {
-	clk   clock.Clock
-	shape provider.Shape
-	cache string
-	home  *home
-	user  account
-	group *group // nil where no cgroup can be had
-	watch *watchdog
+	clk    clock.Clock
+	shape  provider.Shape
+	cache  string
+	places layout
+	home   *home
+	user   account
+	group  *group // nil where no cgroup can be had
+	watch  *watchdog
 
 	// mu serialises Close with itself and with Command's look at closed.
 	mu     sync.Mutex
@@ -128,7 +133,11 @@ func (p Provider) provision(ctx context.Context, r provider.Request) (*Instance,
 	if _, err := sweep(ctx, p.clk, cache); err != nil {
 		return nil, fmt.Errorf("removing what an earlier run left: %w", err)
 	}
-	i := &Instance{clk: p.clk, shape: r.Shape, cache: cache, user: who}
+	places, err := p.look()
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{clk: p.clk, shape: r.Shape, cache: cache, user: who, places: places}
 	if err := i.make(ctx, r.Name); err != nil {
 		return nil, errors.Join(err, i.Close(ctx))
 	}
@@ -138,14 +147,10 @@ func (p Provider) provision(ctx context.Context, r provider.Request) (*Instance,
 // make goes through the steps of provisioning; Close undoes any number of
 // them. Each step that leaves something behind was announced in owner.json
 // before, so that a crash in between leaves nothing unknown.
-func (i *Instance) make(ctx context.Context, name string) (err error) {
-	places, err := discover()
-	if err != nil {
-		return err
-	}
+func (i *Instance) make(ctx context.Context, name string) error {
 	for _, step := range []func() error{
 		func() (err error) { i.home, err = newHome(ctx, i.clk, i.cache, name, i.user); return err },
-		func() (err error) { i.group, err = places.plan(i.home.id, i.shape); return err },
+		func() (err error) { i.group, err = i.places.plan(i.home.id, i.shape); return err },
 		func() error { return i.home.announce(i.group) },
 		func() error { return i.group.create(i.shape, i.user) },
 		func() (err error) { i.watch, err = startWatchdog(i.group, i.home); return err },

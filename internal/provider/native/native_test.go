@@ -97,6 +97,31 @@ func TestUnconfinedInstancesStayOutOfTheScheduler(t *testing.T) {
 	}
 }
 
+func TestACPUAccountingThatSchedulesIsLeftAlone(t *testing.T) {
+	root := fixture(t, map[string]string{"joint/cgroup.procs": "", "apart/cgroup.procs": ""})
+	joint := place{mount: root, dir: filepath.Join(root, "joint"), with: []string{"cpu", "cpuacct"}}
+	apart := place{mount: root, dir: filepath.Join(root, "apart"), with: []string{"cpuacct"}}
+	for _, c := range []struct {
+		name    string
+		cpuacct place
+		shape   provider.Shape
+		want    bool
+	}{
+		{"mounted with cpu, not confined", joint, provider.Shape{}, false},
+		{"mounted with cpu, confined", joint, provider.Shape{CPUs: 1}, true},
+		{"mounted apart, not confined", apart, provider.Shape{}, true},
+	} {
+		l := layout{v1: map[string]place{"cpu": joint, "cpuacct": c.cpuacct}}
+		g, err := l.plan("x", c.shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g != nil && g.v1["cpuacct"] != ""; got != c.want {
+			t.Errorf("%s: in cpuacct: %v", c.name, got)
+		}
+	}
+}
+
 // fixture makes files below a new directory.
 func fixture(t *testing.T, files map[string]string) string {
 	t.Helper()

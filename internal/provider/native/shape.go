@@ -46,7 +46,7 @@ func (p Provider) Check(_ context.Context, s provider.Shape) []provider.Problem 
 	add := func(knob, reason, remedy string) {
 		found = append(found, provider.Problem{Knob: knob, Reason: reason, Remedy: remedy})
 	}
-	places, err := discover()
+	places, err := p.look()
 	if err != nil {
 		add("provider", err.Error(), "mount /proc")
 		return found
@@ -242,16 +242,9 @@ func (i *Instance) Capacity() (cpus float64, memory unit.Bytes) {
 
 // room is what the instance may use.
 func (i *Instance) room() (room, error) {
-	if i.group == nil {
-		places, err := discover()
-		if err != nil {
-			return room{}, err
-		}
-		return places.room()
-	}
-	r, err := i.group.places.room()
-	if err != nil {
-		return room{}, err
+	r, err := i.places.room()
+	if i.group == nil || err != nil {
+		return r, err
 	}
 	for _, c := range []string{"cpu", "memory", "cpuset"} {
 		version, dir := i.group.dirOf(c)

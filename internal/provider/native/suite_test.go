@@ -30,9 +30,37 @@ func open(t *testing.T) string {
 	return dir
 }
 
+// layoutVar says, in the environment of tests and of what they start, which
+// part of this machine's control groups is hidden.
+const layoutVar = "LOADSTONE_NATIVE_LAYOUT"
+
+// subject is the provider under test.
+func subject() provider.Provider {
+	p := New().(Provider)
+	if os.Getenv(layoutVar) == "v1" {
+		p.look = func() (layout, error) {
+			l, err := discover()
+			l.v2 = place{}
+			return l, err
+		}
+	}
+	return p
+}
+
 func TestSuite(t *testing.T) {
 	tellPlace(t)
-	providertest.Run(t, New, open(t))
+	providertest.Run(t, subject, open(t))
+}
+
+// TestSuiteOnV1Alone runs the suite as on a machine without the v2 hierarchy:
+// every process enters, is counted and is killed through v1.
+func TestSuiteOnV1Alone(t *testing.T) {
+	l, err := discover()
+	if err != nil || len(l.v1) == 0 || l.v2.dir == "" {
+		t.Skipf("needs both hierarchies, to hide one: %v", err)
+	}
+	t.Setenv(layoutVar, "v1")
+	providertest.Run(t, subject, open(t))
 }
 
 // nobody is the user as whom the suite runs without rights.

@@ -247,7 +247,8 @@ func commandsAreInsideTheShape(t *testing.T, s suite) {
 const burn = `while :; do :; done & while :; do :; done`
 
 func quotaLimits(t *testing.T, s suite) {
-	const quota = 0.25
+	// So little that even a machine with much else to do can give it.
+	const quota, enough = 0.1, 0.15
 	m := s.machine(t, s.dir(t), provider.Shape{CPUs: quota})
 	if _, ok := counter(t, m, "cpu_user_s"); !ok {
 		t.Skip("instances of this provider do not count their CPU time")
@@ -261,15 +262,17 @@ func quotaLimits(t *testing.T, s suite) {
 		t.Fatal(err)
 	}
 	used := 0.0
-	eventually(t, "0.2 s of CPU time are used", func() bool { used = cpuTime(t, m) - before; return used > 0.2 })
+	eventually(t, "the quota is used up", func() bool {
+		used = cpuTime(t, m) - before
+		throttled, ok := counter(t, m, "throttled_periods")
+		return used > enough && (!ok || throttled > 0)
+	})
 	took := clock.Real{}.Now().Sub(began).Seconds()
 	// One period's quota may be used before the first throttling, and
-	// accounting lags by a tick on each CPU.
-	if most := quota*took*1.15 + 0.1; used > most {
+	// accounting lags by a tick on each CPU. Without a limit, so much is used
+	// within a tenth of the time.
+	if most := quota*took*1.15 + 0.05; used > most {
 		t.Errorf("%v s of CPU time were used in %v s with a quota of %v CPUs: more than %v", used, took, quota, most)
-	}
-	if n, ok := counter(t, m, "throttled_periods"); ok && n < 1 {
-		t.Errorf("%v periods were throttled", n)
 	}
 	cancel()
 	_ = cmd.Wait()
@@ -323,37 +326,27 @@ func countersCountTheCPU(t *testing.T, s suite) {
 	}
 	cpu := func() float64 { return read("cpu_user_s") + read("cpu_system_s") }
 	before := cpu()
-	// Many short processes: their time must not be lost when they end.
-	cmd := m.Command(t.Context(), "sh", "-c", `n=0; while [ $n -lt 20 ]; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; n=$((n+1)); done; echo done; sleep 1000`)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	// Short processes without end: their time must not be lost when they do.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := m.Command(ctx, "sh", "-c", `while :; do sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'; done`)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	last := before
-	finished := make(chan error, 1)
-	go func() { var w string; _, err := fmt.Fscan(out, &w); finished <- err }()
-	eventually(t, "the command is done", func() bool {
-		if now := cpu(); now < last {
+	eventually(t, "0.3 s of CPU time are counted", func() bool {
+		now := cpu()
+		if now < last {
 			t.Errorf("CPU time went back from %v to %v s", last, now)
-		} else {
-			last = now
 		}
-		select {
-		case err := <-finished:
-			return err == nil
-		default:
-			return false
-		}
+		last = now
+		return now-before > 0.3
 	})
-	if used := cpu() - before; used < 0.05 {
-		t.Errorf("20 busy processes used %v s", used)
-	}
 	if used := read("mem_used_bytes"); used < 100e3 {
 		t.Errorf("the instance uses %v bytes", used)
 	}
+	cancel()
+	_ = cmd.Wait()
 }
 
 func checkColumns(t *testing.T, sources []observe.Source) {

@@ -203,14 +203,14 @@ func lineOf(text string, position int) int {
 }
 
 // analyse gathers the planner's statistics and leaves nothing over that the
-// first minute of a measurement would pay for: VACUUM counts the all-visible
-// pages, which decides for index-only scans, and marks what FREEZE could not;
-// CHECKPOINT writes every dirty page.
+// first minute of a measurement would pay for: VACUUM clears what scripts left
+// dead, however little it is, and counts the all-visible pages, on which the
+// choice of index-only scans depends; CHECKPOINT writes every dirty page.
 func (l *loader) analyse(ctx context.Context, c *crew) error {
 	l.progress.start(StageAnalyse, int64(len(l.tables))+1)
 	err := c.each(ctx, len(l.tables), func(ctx context.Context, conn *wire.Conn, i int) error {
 		t := l.tables[i]
-		if err := conn.Exec(ctx, "VACUUM (ANALYSE) "+t.name); err != nil {
+		if err := conn.Exec(ctx, "VACUUM (ANALYSE, INDEX_CLEANUP ON) "+t.name); err != nil {
 			return fmt.Errorf("vacuum table %s: %w", t.source.Name, err)
 		}
 		l.progress.add(1)

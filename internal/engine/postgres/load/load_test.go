@@ -59,7 +59,9 @@ func definition(seed uint64, batches, perBatch int64) (*workload.Definition, pla
 			{Name: "empty", Columns: []workload.Column{{Name: "a"}}},
 		},
 		Scripts: map[string]string{"postgres": "-- why\nCREATE FUNCTION things_of(n integer) RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM visits WHERE thing = n $$;\n" +
-			"CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'select 1'"},
+			"CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'select 1';\n" +
+			// What follows is undone: the rights by the grants, the dead rows by VACUUM.
+			"REVOKE EXECUTE ON FUNCTION one() FROM PUBLIC; UPDATE visits SET n = n WHERE thing < 100"},
 	}
 	return d, plain{
 		before: []string{
@@ -168,6 +170,36 @@ func TestLoadedDatabaseIsAsDefined(t *testing.T) {
 		if got := number(t, c, sql); got != want {
 			t.Errorf("%s: %d, want %d", sql, got, want)
 		}
+	}
+}
+
+// Without FREEZE there is no visibility map before the first VACUUM.
+func TestRowsAreFrozenWhenLoaded(t *testing.T) {
+	d, p := definition(1, 10, 500)
+	l, err := newLoader(Server{Config: server(t).config()}, d, p, "postgres", engine.LoadOptions{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.makeDatabase(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.hire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.dismiss()
+	if err := l.makeTables(t.Context(), c.conns[0]); err != nil {
+		t.Fatal(err)
+	}
+	// Nobody else may make the map meanwhile.
+	if err := c.conns[0].Exec(t.Context(), "ALTER TABLE things SET (autovacuum_enabled = false)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.loadRows(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, c.conns[0], "SELECT pg_relation_size('things', 'vm')"); n == 0 {
+		t.Error("no page is marked all-visible")
 	}
 }
 

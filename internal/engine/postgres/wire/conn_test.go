@@ -297,6 +297,52 @@ func TestCopyThroughRunIsAnErrorNotAHang(t *testing.T) {
 	}
 }
 
+// The server tells of bad rows when it meets them, and answers nothing that
+// comes after.
+func TestRefusedCopyEndsWithTheServersError(t *testing.T) {
+	c, other := dial(t, anySQL), dial(t, anySQL)
+	pid := mustAsk(t, c, "select pg_backend_pid()")
+	do(t, c, "CREATE TEMP TABLE t (a integer)")
+	for _, end := range []func(CopyIn) error{
+		func(in CopyIn) error { _, err := in.Finish(); return err },
+		func(in CopyIn) error { waitFor(t, "Refused", in.Refused); _, err := in.Finish(); return err },
+		func(in CopyIn) error { return in.Abort("enough") },
+	} {
+		in, err := c.CopyIn(t.Context(), "COPY t FROM STDIN (FORMAT binary)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.Refused() {
+			t.Error("refused before the rows")
+		}
+		if err := in.Write([]byte(".....\x00\x02\x00\x00\x00\x01x")); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the server's error", func() bool {
+			return string(mustAsk(t, other, "select state from pg_stat_activity where pid = $1", pid).Str) == "idle"
+		})
+		var e *Error
+		if err := end(in); !errors.As(err, &e) || e.Code != "22P04" || !strings.HasPrefix(e.Where, "COPY t, line 1") {
+			t.Errorf("error %v", err)
+		}
+		mustAsk(t, c, "select 1")
+	}
+	for sql, want := range map[string]string{"select 1": "copies nothing in", "COPY nowhere FROM STDIN": "does not exist"} {
+		if _, err := c.CopyIn(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", sql, err)
+		}
+		mustAsk(t, c, "select 1")
+	}
+	in, err := c.CopyIn(t.Context(), "COPY t FROM STDIN (FORMAT binary)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Abort("changed my mind"); err != nil {
+		t.Error(err)
+	}
+	mustAsk(t, c, "select 1")
+}
+
 func TestConnectionServesOneCallAtATime(t *testing.T) {
 	c := dial(t, anySQL)
 	var wg sync.WaitGroup
@@ -356,18 +402,55 @@ func TestContextInterruptsOnlyItsOwnCall(t *testing.T) {
 		t.Errorf("after an ended context: %v", err)
 	}
 	// One that ends during a call interrupts it, and the connection is gone.
+	other := dial(t, anySQL)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	got := make(chan error, 1)
 	go func() {
-		for c.state.Load() != busy {
-			runtime.Gosched()
-		}
-		cancel()
+		_, err := ask(c, ctx, "select pg_sleep(602)")
+		got <- err
 	}()
-	if _, err := ask(c, ctx, "select pg_sleep(602)"); !errors.Is(err, context.Canceled) || Classify(err) != workload.Connection {
+	waitFor(t, "the statement runs", func() bool {
+		return mustAsk(t, other, "select count(*) from pg_stat_activity where query = 'select pg_sleep(602)' and state = 'active'").Int == 1
+	})
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) || Classify(err) != workload.Connection {
 		t.Errorf("interrupted call: %v", err)
 	}
+	if _, err := ask(c, t.Context(), "select 1"); Classify(err) != workload.Connection {
+		t.Errorf("after an interrupted call: %v", err)
+	}
 	waitFor(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
+
+// A context's end may be noticed late, when another's call is under way.
+func TestLateEndOfAContextHitsNoOtherCall(t *testing.T) {
+	c := dial(t, anySQL)
+	first, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := ask(c, first, "select 1"); err != nil {
+		t.Fatal(err)
+	}
+	second, cancelSecond := context.WithCancel(t.Context())
+	defer cancelSecond()
+	if err := c.enter(second); err != nil { // a call begins
+		t.Fatal(err)
+	}
+	c.expire(first.Done(), context.Canceled)
+	c.leave()
+	c.expire(second.Done(), context.Canceled) // between calls
+	if _, err := ask(c, second, "select 1"); err != nil {
+		t.Error(err)
+	}
+	// Only this one is meant, but it comes when the call has just ended.
+	if err := c.enter(second); err != nil {
+		t.Fatal(err)
+	}
+	c.expire(second.Done(), context.Canceled)
+	c.leave()
+	if _, err := ask(c, first, "select 1"); err != nil {
+		t.Error(err)
+	}
 }
 
 // waitFor returns when done does, or fails.

@@ -22,6 +22,8 @@ type Axis struct {
 	Kind     Kind
 	// Tight ends the axis at Min and Max, not at the next tick.
 	Tight bool
+	// Whole has ticks at whole numbers only: for things that are counted.
+	Whole bool
 }
 
 // Key is one entry of the legend.
@@ -98,6 +100,9 @@ func New(f Frame) *Plot {
 	p.y = Scale{y.Kind, y.Min, y.Max, p.bottom, p.top}
 	p.open(f)
 	p.grid(yTicks, labels)
+	if f.X.Whole {
+		nx = max(1, min(nx, int(x.Max-x.Min)))
+	}
 	p.xTicks(nx)
 	p.words(f, rows)
 	return p

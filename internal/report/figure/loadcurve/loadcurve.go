@@ -67,7 +67,7 @@ func SVG(d Data) string {
 	}
 	p := chart.New(chart.Frame{
 		Width: d.Width, Height: d.Height, About: d.about(points), Keys: d.keys(),
-		X: chart.Axis{Label: d.XLabel, Min: x.Min, Max: x.Max * 1.04, Tight: true},
+		X: chart.Axis{Label: d.XLabel, Min: x.Min, Max: x.Max * 1.04, Tight: true, Whole: d.whole()},
 		Y: chart.Axis{Label: d.YLabel, Min: y.Min, Max: y.Max, Kind: kind(d.LogY)},
 	})
 	if points == 0 {
@@ -80,6 +80,18 @@ func SVG(d Data) string {
 		l.draw(p, i+1, d)
 	}
 	return p.SVG()
+}
+
+// whole says that every load is a whole number.
+func (d Data) whole() bool {
+	for _, l := range d.Lines {
+		for _, p := range l.Points {
+			if p.X != math.Trunc(p.X) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func kind(log bool) chart.Kind {

@@ -52,7 +52,7 @@ func SVG(d Data) string {
 		X: x,
 		Y: chart.Axis{Label: d.YLabel, Min: 0, Max: y.Max, Tight: d.Max > 0},
 	})
-	timeline.Outside(p, d.Start, d.End, x.Max/by, by)
+	timeline.Outside(p, "warm-up", d.Start, d.End, x.Max/by, by)
 	if len(xs) == 0 {
 		p.Note("no data")
 	}

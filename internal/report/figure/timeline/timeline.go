@@ -53,7 +53,11 @@ func SVG(d Data) string {
 		X: x,
 		Y: chart.Axis{Label: d.YLabel, Min: y.Min, Max: y.Max},
 	})
-	Outside(p, d.Start, d.End, x.Max/by, by)
+	label := "warm-up"
+	if d.Small {
+		label = ""
+	}
+	Outside(p, label, d.Start, d.End, x.Max/by, by)
 	if !seen {
 		p.Note("no data")
 	}
@@ -65,12 +69,12 @@ func SVG(d Data) string {
 }
 
 // Outside shades on p what does not count of a trial that lasted end seconds:
-// before from and after to. by turns seconds into the unit of p's x axis.
-func Outside(p *chart.Plot, from, to, end, by float64) {
+// before from, with a label, and after to. by turns seconds into the unit of p's x axis.
+func Outside(p *chart.Plot, label string, from, to, end, by float64) {
 	if !(to > from) {
 		return
 	}
-	p.Span(0, from*by, "warm-up")
+	p.Span(0, from*by, label)
 	p.Span(to*by, end*by, "")
 	p.Mark(from*by, "")
 	p.Mark(to*by, "")
