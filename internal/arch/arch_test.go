@@ -37,7 +37,7 @@ var rules = []rule{
 	{"study", []string{"unit", "rng"}, append([]string{"os", "os/exec", "net"}, drivers...)},
 	{"analyse", []string{"record", "stats", "unit"}, append([]string{"net", "os/exec"}, drivers...)},
 	{"report", []string{"analyse", "unit"}, append([]string{"net", "os/exec"}, drivers...)},
-	{"trial", []string{"study", "provider", "engine", "workload", "drive", "observe", "record", "clock", "unit", "rng"}, drivers},
+	{"trial", []string{"study", "provider", "engine", "workload", "drive", "observe", "record", "clock", "unit", "rng", "stats"}, drivers},
 	{"catalog", everything, drivers},
 	{"cli", everything, drivers},
 	{"arch", nil, drivers},

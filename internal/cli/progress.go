@@ -96,7 +96,8 @@ func (p *progress) timeLeft() float64 {
 	return max(0, p.driven(p.planned)+p.overhead-now) + p.waiting + p.overhead*float64(p.trials-p.number) + p.loading
 }
 
-// done tells how a trial ended.
+// done tells how a trial ended. What an aborted trial's wreckage says is only
+// in its log.
 func (p *progress) done(t record.Planned, status record.Status, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +111,7 @@ func (p *progress) done(t record.Planned, status record.Status, err error) {
 		text += ", last " + p.rate
 	}
 	text += " in " + short(took)
-	if err != nil {
+	if status == record.Failed {
 		text += ": " + err.Error()
 	}
 	p.write("%s", text)

@@ -3,7 +3,6 @@ package drive
 import (
 	"context"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
@@ -37,14 +36,15 @@ func (c *fineClock) SleepUntil(ctx context.Context, t time.Time) error {
 	if c.naps.Add(1) > maxNaps {
 		return c.Real.SleepUntil(ctx, t)
 	}
+	// An interrupted nap ends early: look again.
 	for ctx.Err() == nil {
 		d := t.Sub(c.Now())
 		if d <= 0 {
 			return nil
 		}
-		ts := syscall.NsecToTimespec(int64(d))
-		// Interrupted sleeps end early: the loop looks again.
-		_ = syscall.Nanosleep(&ts, nil)
+		if !nap(d) {
+			return c.Real.SleepUntil(ctx, t)
+		}
 	}
 	return ctx.Err()
 }

@@ -8,6 +8,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"time"
 
@@ -76,7 +77,7 @@ type Knob struct {
 }
 
 // Snapshotter keeps golden states of an instance's directory. A key is made
-// of letters, digits, dots, dashes and underscores.
+// of letters, digits, dots, dashes and underscores, and begins with no dot.
 type Snapshotter interface {
 	// Find returns the description that was saved with key, or ok false.
 	Find(ctx context.Context, key string) (about []byte, ok bool, err error)
@@ -85,8 +86,14 @@ type Snapshotter interface {
 	Save(ctx context.Context, key string, about []byte) error
 	// Restore replaces the directory's contents by the state under key and
 	// verifies them.
+	// Its error is ErrDamaged where the state is not what was saved.
 	Restore(ctx context.Context, key string) (Restored, error)
+	// Remove removes the state under key; it is no error if there is none.
+	Remove(ctx context.Context, key string) error
 }
+
+// ErrDamaged says that a golden state is not what was saved.
+var ErrDamaged = errors.New("the golden state is damaged: remove it, it will be built again")
 
 // Restored tells how a golden state was restored.
 type Restored struct {

@@ -335,3 +335,27 @@ func TestFullDiskIsAnErrorAndHurtsNoEarlierTrial(t *testing.T) {
 	good(t, d, 2, Finished)
 	good(t, d, 3, Finished)
 }
+
+// Half a line may be in the file after an error: what came behind it would be
+// one line with it.
+func TestNothingIsAppendedAfterAWriteError(t *testing.T) {
+	dir := t.TempDir()
+	l, err := newLines(dir, "x.csv", "head\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first := l.write([]byte("lost\n"))
+	if l.f, err = os.OpenFile(filepath.Join(dir, "x.csv"), os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		t.Fatal(err)
+	}
+	if again := l.write([]byte("more\n")); first == nil || again != first {
+		t.Errorf("after %v came %v", first, again)
+	}
+	f, err := l.close()
+	if data, _ := os.ReadFile(filepath.Join(dir, "x.csv")); !errors.Is(err, first) || string(data) != "head\n" || f.Bytes != 5 {
+		t.Errorf("%q, %+v, %v", data, f, err)
+	}
+}

@@ -50,9 +50,26 @@ type Factor struct {
 	Value string `json:"value"`
 }
 
-// Limits are what the study allows before a load counts as too much.
+// Limits are what the study allows before a load counts as too much, or a
+// trial as not to be believed.
 type Limits struct {
 	ErrorsPct float64 `json:"errors_pct"` // of all transactions
+	// CPUPct, DiskLatencyS and Response bound a load; 0, and an empty
+	// Response, is no limit.
+	CPUPct       float64         `json:"cpu_pct,omitempty"`        // of what the instance may use
+	DiskLatencyS float64         `json:"disk_latency_s,omitempty"` // mean of a request
+	Response     []ResponseLimit `json:"response,omitempty"`
+	// OtherCPUPct and StealPct bound what disturbs a trial, in percent of the
+	// machine's CPUs; 0 is the default: 10 for other processes, 2 for steal.
+	OtherCPUPct float64 `json:"other_cpu_pct,omitempty"`
+	StealPct    float64 `json:"steal_pct,omitempty"`
+}
+
+// ResponseLimit bounds a percentile of a type's response times.
+type ResponseLimit struct {
+	Type       string  `json:"type"`
+	Percentile float64 `json:"percentile"` // between 0 and 100
+	MaxS       float64 `json:"max_s"`
 }
 
 // Machine describes where a study ran.
@@ -177,7 +194,7 @@ type Engine struct {
 	Origin  string `json:"origin"`
 }
 
-// Load is what the driver was asked to do.
+// Load is what the driver of each instance was asked to do.
 type Load struct {
 	Users       int     `json:"users,omitempty"`
 	RatePerS    float64 `json:"rate_per_s,omitempty"` // open loop
@@ -185,7 +202,21 @@ type Load struct {
 	Connections int     `json:"connections,omitempty"`
 	RampSeconds float64 `json:"ramp_s"`
 	WarmupS     float64 `json:"warmup_s"`
-	MeasureS    float64 `json:"measure_s"`
+	MeasureS    float64 `json:"measure_s"` // where measure_max_s is given, at least
+	// Measuring went on until the 95 % interval of throughput was within
+	// PrecisionPct of its mean and Checkpoints whole cycles had passed, at most
+	// for MeasureMaxS.
+	MeasureMaxS  float64 `json:"measure_max_s,omitempty"`
+	PrecisionPct float64 `json:"precision_pct,omitempty"`
+	Checkpoints  int     `json:"checkpoints,omitempty"`
+	// Profile is the load over time from the end of the ramp on, cycling.
+	Profile []Phase `json:"profile,omitempty"`
+}
+
+// Phase is one part of a Load's profile.
+type Phase struct {
+	Seconds float64 `json:"s"`
+	LoadPct float64 `json:"load_pct"`
 }
 
 // Instance is one database of a trial.

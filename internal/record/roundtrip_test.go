@@ -397,3 +397,16 @@ func TestTagsAreUniqueAndPlain(t *testing.T) {
 		t.Errorf("%d different tags of %d", n, 8*kinds+1)
 	}
 }
+
+func TestZigZagComesBackExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.Int64().Draw(t, "value") >> rapid.IntRange(0, 63).Draw(t, "shift")
+		b := appendZigZag(nil, v)
+		if got, n := zigZag(b); got != v || n != len(b) || n > 9 {
+			t.Fatalf("%d is written %x and read %d", v, b, got)
+		}
+		if _, n := zigZag(b[:len(b)-1]); n != 0 {
+			t.Fatalf("%x without its last byte was read", b)
+		}
+	})
+}

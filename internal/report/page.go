@@ -35,7 +35,6 @@ func renderPage(d document) ([]byte, error) {
 		// Figures escape their texts themselves.
 		"svg":        func(s string) template.HTML { return template.HTML(s) },
 		"paragraphs": func(s string) []string { return strings.Split(s, "\n") },
-		"lower":      strings.ToLower,
 	}).Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("report: page template: %w", err)

@@ -76,7 +76,9 @@
       if (!series) read();
       var r = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
       var x = (event.clientX - r.left) * view.width / r.width;
-      if (box[0] > x || x > box[2] || series.length === 0) { hide(); return; }
+      var at = nearest(series.map(function (s) { return nearest(s.points, x); }).filter(Boolean), x);
+      if (!at || box[0] > x || x > box[2]) { hide(); return; }
+      x = at[0];
       if (!rule) {
         rule = svg.appendChild(document.createElementNS(ns, "path"));
         rule.setAttribute("class", "crosshair");
@@ -84,12 +86,14 @@
         tip.className = "tip";
         tip.setAttribute("aria-hidden", "true");
       }
+      // The rule snaps to a drawn point: what is read is what was measured, and
+      // a series without a point there is left out.
       rule.setAttribute("d", "M" + x + "," + box[1] + "V" + box[3]);
       tip.textContent = "";
       line(svg.getAttribute("data-xl").split(",")[0], print(value(ax, (x - box[0]) / (box[2] - box[0]))), true);
       series.forEach(function (s) {
         var p = nearest(s.points, x);
-        if (!p || Math.abs(p[0] - x) > (box[2] - box[0]) / 4) return;
+        if (!p || Math.abs(p[0] - x) > 1.5) return;
         var v = value(ay, (box[3] - p[1]) / (box[3] - box[1]));
         if (s.below) {
           var q = nearest(s.below, x);

@@ -23,7 +23,9 @@ func (c *checker) config(s *Study, m map[string]entry) Config {
 		} else if c.given(k.Name) {
 			continue
 		}
-		k.set(s, &cfg, c.orDefault(k.Name, text))
+		if k.set != nil {
+			k.set(s, &cfg, c.orDefault(k.Name, text))
+		}
 	}
 	c.required()
 	cfg.Workload.Params = c.params(m, "workload")

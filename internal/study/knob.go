@@ -21,7 +21,8 @@ type knob struct {
 	fixed      string             // why the knob may not vary; "" where it may
 	// same is a text that is equal for equal values; nil compares by Kind.
 	same func(text string) string
-	// set stores text, which was found to be right, or the default.
+	// set stores text, which was found to be right, or the default; nil where
+	// the knob is read apart.
 	set func(s *Study, c *Config, text string)
 }
 
@@ -49,7 +50,13 @@ func (k knob) check(text string) error {
 func chosen() []string { return []string{"workload", "engine", "provider"} }
 
 // sections are all sections but vary.
-func sections() []string { return append(chosen(), "instance", "run", "limits") }
+func sections() []string { return append(chosen(), "instance", "run", "limits", "saturate") }
+
+// searchable are the knobs whose value may be searched for.
+func searchable() []string { return []string{"users", "rate", "instances"} }
+
+// saturate is the text that asks for the search.
+const saturate = "saturate"
 
 const settingsPrefix = "engine.settings."
 
@@ -65,6 +72,7 @@ const (
 	namePattern    = `^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`
 	versionPattern = `^(>=|<=|>|<|=)? *[0-9]+(\.[0-9]+)*( *, *(>=|<=|>|<|=)? *[0-9]+(\.[0-9]+)*)*$`
 	ratePattern    = `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$`
+	boundPattern   = `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$|^[0-9]+$`
 	cpuSetPattern  = `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`
 	settingPattern = `^[A-Za-z_][A-Za-z0-9_.$-]{0,127}$`
 )
@@ -77,7 +85,7 @@ var (
 
 // knobs returns the table, in the order of the guide.
 func knobs() []knob {
-	return slices.Concat(headKnobs(), choiceKnobs(), instanceKnobs(), loadKnobs(), runKnobs())
+	return slices.Concat(headKnobs(), choiceKnobs(), instanceKnobs(), loadKnobs(), searchKnobs(), runKnobs(), limitKnobs())
 }
 
 func headKnobs() []knob {
@@ -115,15 +123,8 @@ func choiceKnobs() []knob {
 			set: func(_ *Study, c *Config, t string) { c.Version = t }},
 		{Param: unit.Param{Name: "provider.name", About: "Where instances live."},
 			set: func(_ *Study, c *Config, t string) { c.Provider.Name = t }},
-		{Param: unit.Param{Name: "instances", Kind: unit.Int, Default: "1", Min: "1", Max: "1000", About: "How many databases are driven at once."},
-			also: func(t string) error {
-				if t != "1" {
-					return fmt.Errorf("%s instances are asked for, but only one instance so far can be driven", t)
-				}
-				return nil
-			},
-			shape: "1", pattern: "^1$",
-			fixed: "only one instance so far can be driven",
+		{Param: unit.Param{Name: "instances", Kind: unit.Int, Default: "1", Min: "1", Max: "64", About: "How many databases are driven at once, each by users of its own."},
+			shape: "a whole number from 1 to 64, or saturate",
 			set:   func(_ *Study, c *Config, t string) { c.Instances = int(number(t)) }},
 	}
 }
@@ -162,9 +163,10 @@ func instanceKnobs() []knob {
 
 func loadKnobs() []knob {
 	return []knob{
-		{Param: unit.Param{Name: "users", Kind: unit.Int, Min: "1", Max: "100000", About: "Closed loop: how many users work at once, each starting its next piece of work when the last has ended; 1 where neither users nor rate is given."},
+		{Param: unit.Param{Name: "users", Kind: unit.Int, Min: "1", Max: "100000", About: "Closed loop: how many users work at once on each instance, each starting its next piece of work when the last has ended; 1 where neither users nor rate is given."},
+			shape: "a whole number from 1 to 100000, or saturate",
 			set: func(_ *Study, c *Config, t string) { c.Load.Users = int(number(t)) }},
-		{Param: unit.Param{Name: "rate", About: "Open loop: how many pieces of work arrive, whether the database keeps up or not."},
+		{Param: unit.Param{Name: "rate", About: "Open loop: how many pieces of work arrive at each instance, whether the database keeps up or not."},
 			also: func(t string) error {
 				if t == "" {
 					return nil
@@ -172,7 +174,7 @@ func loadKnobs() []knob {
 				_, err := parseRate(t)
 				return err
 			},
-			shape: "a number a unit of time (s, min, h), such as 200/s", pattern: ratePattern,
+			shape: "a number a unit of time (s, min, h), such as 200/s, or saturate", pattern: ratePattern,
 			same: func(t string) string {
 				if r, err := parseRate(t); err == nil {
 					return fmt.Sprint(r)
@@ -182,8 +184,36 @@ func loadKnobs() []knob {
 			set: func(_ *Study, c *Config, t string) { c.Load.RatePerS, _ = parseRate(t) }},
 		{Param: unit.Param{Name: "arrivals", Allowed: []string{"poisson", "constant"}, About: "Open loop: gaps between arrivals; poisson where left out."},
 			set: func(_ *Study, c *Config, t string) { c.Load.Arrivals = t }},
-		{Param: unit.Param{Name: "connections", Kind: unit.Int, Min: "1", Max: "100000", About: "Connections to the database, shared where there are more users; left out, one for each user, or 64 in open loop."},
+		{Param: unit.Param{Name: "connections", Kind: unit.Int, Min: "1", Max: "100000", About: "Connections to each database, shared where there are more users; left out, one for each user, or 64 in open loop."},
 			set: func(_ *Study, c *Config, t string) { c.Load.Connections = int(number(t)) }},
+		{Param: unit.Param{Name: "profile_repeat", Kind: unit.Bool, Default: "true", About: "Whether the profile begins anew after its last phase; else that phase lasts until the end."},
+			fixed: "the profile is one for all cells"},
+	}
+}
+
+// searchKnobs say how the load is searched for; readSearch stores them.
+func searchKnobs() []knob {
+	const fixed = "one search finds the load of all cells"
+	bound := func(name, about string) knob {
+		return knob{Param: unit.Param{Name: name, About: about},
+			also: func(t string) error {
+				if _, err := parseRate(t); t == "" || err == nil {
+					return nil
+				} else if strings.Contains(t, "/") {
+					return err
+				}
+				return unit.Param{Kind: unit.Int, Min: "1"}.Check(t)
+			},
+			shape: "a whole number of users or instances, or a rate such as 100/s", pattern: boundPattern, fixed: fixed}
+	}
+	return []knob{
+		bound("saturate.from", "Load with which the search begins; left out, 1 user or instance. A rate has no default."),
+		bound("saturate.to", "Load that the search does not pass; left out, 1024 users, 16 instances or 1024 times the first rate."),
+		{Param: unit.Param{Name: "saturate.gain", Kind: unit.Share, Default: "3%", Min: "0.1%", Max: "50%", About: "How much more throughput a doubled load must bring for the next doubling."},
+			fixed: fixed},
+		// Six loads are the least from which a scaling model is fitted.
+		{Param: unit.Param{Name: "saturate.loads", Kind: unit.Int, Default: "6", Min: "6", Max: "16", About: "How many different loads are tried at least."},
+			fixed: fixed},
 	}
 }
 
@@ -193,8 +223,16 @@ func runKnobs() []knob {
 			set: func(_ *Study, c *Config, t string) { c.Run.Ramp, _ = unit.ParseDuration(t) }},
 		{Param: unit.Param{Name: "run.warmup", Kind: unit.Time, Default: "30s", Min: "0s", Max: "1d", About: "Time under full load before measuring begins."},
 			set: func(_ *Study, c *Config, t string) { c.Run.Warmup, _ = unit.ParseDuration(t) }},
-		{Param: unit.Param{Name: "run.measure", Kind: unit.Time, Default: "60s", Min: "1s", Max: "7d", About: "Time that is measured."},
+		{Param: unit.Param{Name: "run.measure", Kind: unit.Time, Default: "60s", Min: "1s", Max: "7d", About: "Time that is measured; at least, where it depends on what is seen."},
 			set: func(_ *Study, c *Config, t string) { c.Run.Measure, _ = unit.ParseDuration(t) }},
+		{Param: unit.Param{Name: "run.measure.max", Kind: unit.Time, Min: "1s", Max: "7d", About: "Time that is measured at most; left out in a section measure, ten times min."},
+			set: func(_ *Study, c *Config, t string) { c.Run.MeasureMax, _ = unit.ParseDuration(t) }},
+		// An interval of 0.01 % would take hours where throughput is steadiest;
+		// one of more than half the mean tells nothing.
+		{Param: unit.Param{Name: "run.measure.precision", Kind: unit.Share, Min: "0.01%", Max: "50%", About: "Measuring ends when the 95 % interval of throughput is the mean ± this; left out, none."},
+			set: func(_ *Study, c *Config, t string) { c.Run.PrecisionPct, _ = unit.ParsePercent(t) }},
+		{Param: unit.Param{Name: "run.measure.checkpoints", Kind: unit.Int, Min: "0", Max: "1000", About: "How many whole checkpoint cycles are measured at least; left out, none."},
+			set: func(_ *Study, c *Config, t string) { c.Run.Checkpoints = int(number(t)) }},
 		{Param: unit.Param{Name: "run.repeats", Kind: unit.Int, Default: "3", Min: "1", Max: "1000", About: "How often each configuration runs: once in each block, in random order. One repeat gives no interval."},
 			fixed: "every configuration is repeated alike, or the blocks would not be complete",
 			set:   func(s *Study, _ *Config, t string) { s.Repeats = int(number(t)) }},
@@ -204,9 +242,23 @@ func runKnobs() []knob {
 		{Param: unit.Param{Name: "run.seed", Kind: unit.Int, Default: "1", Min: "0", About: "Where all randomness begins: the same seed repeats the same order and the same work."},
 			fixed: "each trial has a seed of its own, made from the study's",
 			set:   func(s *Study, _ *Config, t string) { s.Seed = uint64(number(t)) }},
+	}
+}
+
+// limitKnobs are all limits but those of response times, which have names of
+// the workload's.
+func limitKnobs() []knob {
+	const fixed = "limits judge all results alike"
+	return []knob{
 		{Param: unit.Param{Name: "limits.errors", Kind: unit.Share, Default: "1%", Min: "0%", Max: "100%", About: "How many transactions may fail before a result is invalid."},
-			fixed: "limits judge all results alike",
+			fixed: fixed,
 			set:   func(s *Study, _ *Config, t string) { s.Limits.ErrorsPct, _ = unit.ParsePercent(t) }},
+		{Param: unit.Param{Name: "limits.cpu", Kind: unit.Share, Min: "1%", Max: "100%", About: "How much of its CPUs an instance may use; left out, no limit."},
+			fixed: fixed,
+			set:   func(s *Study, _ *Config, t string) { s.Limits.CPUPct, _ = unit.ParsePercent(t) }},
+		{Param: unit.Param{Name: "limits.disk_latency", Kind: unit.Time, Min: "1us", Max: "1h", About: "How long a disk request may take on average; left out, no limit."},
+			fixed: fixed,
+			set:   func(s *Study, _ *Config, t string) { s.Limits.DiskLatency, _ = unit.ParseDuration(t) }},
 	}
 }
 

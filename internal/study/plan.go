@@ -1,7 +1,9 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +12,8 @@ import (
 
 // NewPlan orders the trials of a study that Parse made: every block holds each
 // cell once, in an order drawn from the study's seed. A study with another
-// Seed or other Repeats than in its file may be planned too.
+// Seed or other Repeats than in its file may be planned too. The plan of a
+// study with a Search has no trials yet.
 func NewPlan(s *Study) (*Plan, error) {
 	if len(s.cells) == 0 {
 		return nil, fmt.Errorf("study %q has no cells: it was not made by Parse", s.Name)
@@ -18,24 +21,86 @@ func NewPlan(s *Study) (*Plan, error) {
 	if s.Repeats < 1 {
 		return nil, fmt.Errorf("study %q asks for %d repeats: at least 1 is needed", s.Name, s.Repeats)
 	}
-	if s.Repeats > maxTrials/len(s.cells) {
-		return nil, fmt.Errorf("study %q has %d cells × %d repeats: more than %d trials", s.Name, len(s.cells), s.Repeats, maxTrials)
+	if s.Repeats > maxTrials/s.mostCells() {
+		return nil, fmt.Errorf("study %q has %d cells × %d repeats: more than %d trials", s.Name, s.mostCells(), s.Repeats, maxTrials)
+	}
+	if s.Search != nil {
+		return &Plan{Study: s, Bases: s.cells}, nil
 	}
 	p := &Plan{Study: s, Cells: s.cells}
-	digits := max(3, len(fmt.Sprint(len(s.cells)*s.Repeats)))
 	for block := 1; block <= s.Repeats; block++ {
-		for _, cell := range order(s.Seed, block, len(s.cells)) {
-			number := len(p.Trials) + 1
-			p.Trials = append(p.Trials, Trial{
-				Number: number,
-				Block:  block,
-				Cell:   cell,
-				Seed:   trialSeed(s.Seed, block, s.cells[cell].Factors),
-				Dir:    fmt.Sprintf("%0*d-b%d%s", digits, number, block, dirSuffix(s.cells[cell].Factors)),
-			})
-		}
+		p.Repeat(block)
 	}
 	return p, nil
+}
+
+// mostCells is how many cells the study has, or at most finds.
+func (s *Study) mostCells() int {
+	if s.Search != nil {
+		return len(s.cells) * mostLoads
+	}
+	return len(s.cells)
+}
+
+// Extend adds the cell that is Bases[base] under load, as Search.Next proposed
+// it, and its trial in block; it returns both. Seed and number of the trial
+// follow from the plan so far: the same calls make the same plan. Trial.Cell
+// stays valid, as cells stand in the order in which they were found: ByLoad
+// sorts them.
+func (p *Plan) Extend(base int, load float64, block int) (Cell, []Trial) {
+	search, from := p.Study.Search, p.Bases[base]
+	c := Cell{Factors: append(slices.Clone(from.Factors), Factor{search.Knob, search.value(load)}), Config: from.Config}
+	switch search.Knob {
+	case "users":
+		c.Config.Load.Users = int(load)
+	case "rate":
+		c.Config.Load.RatePerS = load
+	case "instances":
+		c.Config.Instances = int(load)
+	}
+	p.Cells = append(p.Cells, c)
+	p.found = append(p.found, found{base, load})
+	p.add(block, len(p.Cells)-1)
+	return c, slices.Clone(p.Trials[len(p.Trials)-1:])
+}
+
+// Repeat adds a block of trials, one of each cell that the plan has, in an
+// order drawn from the study's seed, and returns them. Once a search has ended
+// it is called for the blocks from 2 to Study.Repeats.
+func (p *Plan) Repeat(block int) []Trial {
+	n := len(p.Trials)
+	for _, cell := range order(p.Study.Seed, block, len(p.Cells)) {
+		p.add(block, cell)
+	}
+	return slices.Clone(p.Trials[n:])
+}
+
+// ByLoad returns the indices of Cells in the order of tables and curves: that
+// of the study file, and what a search found by base, then by load.
+func (p *Plan) ByLoad() []int {
+	cells := make([]int, len(p.Cells))
+	for i := range cells {
+		cells[i] = i
+	}
+	if p.Bases != nil {
+		slices.SortStableFunc(cells, func(i, j int) int {
+			return cmp.Or(cmp.Compare(p.found[i].base, p.found[j].base), cmp.Compare(p.found[i].load, p.found[j].load))
+		})
+	}
+	return cells
+}
+
+// add appends a trial of a cell.
+func (p *Plan) add(block, cell int) {
+	digits := max(3, len(fmt.Sprint(p.Study.mostCells()*p.Study.Repeats)))
+	number, factors := len(p.Trials)+1, p.Cells[cell].Factors
+	p.Trials = append(p.Trials, Trial{
+		Number: number,
+		Block:  block,
+		Cell:   cell,
+		Seed:   trialSeed(p.Study.Seed, block, factors),
+		Dir:    fmt.Sprintf("%0*d-b%d%s", digits, number, block, dirSuffix(factors)),
+	})
 }
 
 // order permutes the n cells of a block.
@@ -87,7 +152,7 @@ func dirSuffix(factors []Factor) string {
 }
 
 // Duration is the time of the driven phases of all trials, without setting
-// up, restoring and checking.
+// up, restoring and checking. Where measuring ends by itself, it is the least.
 func (p *Plan) Duration() time.Duration {
 	var sum time.Duration
 	for _, t := range p.Trials {

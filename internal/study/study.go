@@ -2,6 +2,9 @@
 // is started, and every fault in the file is found at once, each with file,
 // line, column, what was found and what is allowed.
 //
+// A load that the study leaves open is searched for: Search.Next says from
+// the results so far which load comes next, and the plan grows by it.
+//
 // The steps: parse (YAML → positions), decode and check against what this
 // build offers (Known), expand `vary` into cells, order cells in randomised
 // complete blocks.
@@ -23,14 +26,30 @@ type Study struct {
 	Repeats  int
 	Vary     []Axis
 	Limits   Limits
-	// Base is the configuration without what Vary sets.
+	// Search is how the load is searched for; nil where the study gives it.
+	Search *Search
+	// Base is the configuration without what Vary and Search set.
 	Base Config
-	// cells are all configurations, expanded and checked by Parse.
+	// cells are all configurations, expanded and checked by Parse; with a
+	// Search they lack its load.
 	cells []Cell
 }
 
-// Limits are what the study allows before a result is invalid.
-type Limits struct{ ErrorsPct float64 }
+// Limits are what the study allows before a result is invalid, and before a
+// search goes no further. Zero is no limit, but for errors.
+type Limits struct {
+	ErrorsPct   float64       // of all transactions
+	CPUPct      float64       // of what the instance may use
+	DiskLatency time.Duration // mean of reads and writes
+	Response    []ResponseLimit
+}
+
+// ResponseLimit bounds a percentile of one transaction type's latency.
+type ResponseLimit struct {
+	Type       string  // one of Offer.Types of the workload
+	Percentile float64 // 99.9; between 0 and 100, both excluded
+	Max        time.Duration
+}
 
 // Axis is one entry of `vary`: one knob, or several that change together.
 type Axis struct {
@@ -65,18 +84,42 @@ type Shape struct {
 	CPUShares int
 }
 
-// Load is who drives, and how hard.
+// Load is who drives each instance, and how hard.
 type Load struct {
 	Users       int
 	RatePerS    float64 // open loop where > 0
 	Arrivals    string  // "poisson" or "constant"
 	Connections int     // 0: one for each user
+	// Profile is the load over time: from the end of the ramp on its phases
+	// follow each other, again and again until measuring ends. Empty is full
+	// load. Where the file says that it does not repeat, its last phase lasts
+	// as long as a trial can.
+	Profile []Phase
+}
+
+// Phase is one part of a Profile.
+type Phase struct {
+	For time.Duration
+	// LoadPct is the part of Users that are at work, from 0 to 100 and of
+	// more than 0 at least one user; in open loop the factor on RatePerS, from
+	// 0 to 1000.
+	LoadPct float64
 }
 
 // Run is the `run:` section.
 type Run struct {
-	Ramp, Warmup, Measure time.Duration
-	Restore               string // "each": before every trial
+	Ramp, Warmup time.Duration
+	// Measure is how long is measured; where MeasureMax > 0, at least.
+	Measure time.Duration
+	// MeasureMax is how long is measured at most until PrecisionPct and
+	// Checkpoints are reached; 0 is the fixed length Measure.
+	MeasureMax time.Duration
+	// PrecisionPct is the half width of the 95 % interval of throughput, in
+	// percent of its mean, at which measuring ends; 0 is none.
+	PrecisionPct float64
+	// Checkpoints is how many whole checkpoint cycles the window must hold.
+	Checkpoints int
+	Restore     string // "each": before every trial
 }
 
 // Known is what this build offers: what a study may name.
@@ -94,6 +137,9 @@ type Offer struct {
 	Name   string
 	About  string
 	Params []unit.Param
+	// Types are the names of a workload's transaction types and of its unit of
+	// work, whose latency a study may limit; nil accepts every name.
+	Types []string
 	// Check finds impossible combinations of single values that are all
 	// right; may be nil.
 	Check func(unit.Values) error
@@ -104,6 +150,17 @@ type Plan struct {
 	Study  *Study
 	Cells  []Cell
 	Trials []Trial
+	// Bases are the configurations for each of which a study with a Search
+	// looks for the load, without it; nil for other studies. Cells and Trials
+	// of such a plan begin empty and grow by Extend and Repeat.
+	Bases []Cell
+	found []found // of each of Cells, where Bases is not nil
+}
+
+// found is where a cell that a search added comes from.
+type found struct {
+	base int // index in Plan.Bases
+	load float64
 }
 
 // Cell is one configuration.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/loadstone-perf/loadstone/internal/drive"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/workload"
@@ -13,13 +12,12 @@ import (
 // check runs the workload's checks and records what they found. A check that
 // says no is a result, which the validity gate reports; one that can't be run
 // is an error.
-func (r *run) check(ctx context.Context, db engine.Database, d drive.Report) error {
-	return r.stage("check", func() error {
-		found, err := Checks(ctx, db, r.def, d.Tally)
-		if err != nil {
-			return err
+func (p *place) check(ctx context.Context) error {
+	return p.stage("check", func() (err error) {
+		if p.rec.Checks, err = Checks(ctx, p.db, p.def, p.driven.Tally); err != nil {
+			return fmt.Errorf("%s: %w", p.rec.Name, err)
 		}
-		return r.update(func(i *record.Instance) { i.Checks = found })
+		return p.writeInstances()
 	})
 }
 

@@ -22,14 +22,59 @@ func (r *run) goldenKey() string {
 	return unsafe.ReplaceAllString(fmt.Sprintf("%s-%s-%s", r.Engine.Name(), r.Install.Version(), r.def.DataKey), "_")
 }
 
-// golden returns the description of the golden state that inst can restore;
-// where there is none yet it is loaded first, in an instance of its own that
-// no shape confines.
-func (r *run) golden(ctx context.Context, inst provider.Instance) (about record.Golden, err error) {
+// keeper is inst as a keeper of golden states.
+func (r *run) keeper(inst provider.Instance) (provider.Snapshotter, error) {
 	keep, ok := inst.(provider.Snapshotter)
 	if !ok {
-		return about, fmt.Errorf("provider %s can't keep golden states", r.Provider.Name())
+		return nil, fmt.Errorf("provider %s can't keep golden states", r.Provider.Name())
 	}
+	return keep, nil
+}
+
+// restored brings the instance's golden state back; one that is missing is loaded
+// first, and one that turns out to be damaged is loaded again, once.
+func (p *place) restored(ctx context.Context) error {
+	keep, err := p.keeper(p.inst)
+	if err != nil {
+		return err
+	}
+	err = p.restore(ctx, keep)
+	if !errors.Is(err, provider.ErrDamaged) {
+		return err
+	}
+	p.warn(err.Error())
+	if err := keep.Remove(ctx, p.goldenKey()); err != nil {
+		return err
+	}
+	return p.restore(ctx, keep)
+}
+
+// restore brings the golden state back and verifies it.
+func (p *place) restore(ctx context.Context, keep provider.Snapshotter) error {
+	golden, err := p.golden(ctx, keep)
+	if err != nil {
+		return err
+	}
+	var done provider.Restored
+	err = p.stage("restore", func() (err error) {
+		done, err = keep.Restore(ctx, golden.Key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.rec.Golden = golden
+	p.rec.Restore = record.Restore{
+		Way: done.Way, Seconds: done.Took.Seconds(), VerifyS: done.Verify.Seconds(),
+		Digest: done.Digest, Verified: done.Verified, Bytes: int64(done.Bytes),
+	}
+	return p.writeInstances()
+}
+
+// golden returns the description of the golden state in keep; where there is
+// none yet it is loaded first, in an instance of its own that no shape
+// confines.
+func (r *run) golden(ctx context.Context, keep provider.Snapshotter) (about record.Golden, err error) {
 	text, found, err := keep.Find(ctx, r.goldenKey())
 	if err != nil {
 		return about, fmt.Errorf("look for golden state %s: %w", r.goldenKey(), err)
@@ -51,9 +96,8 @@ func (r *run) golden(ctx context.Context, inst provider.Instance) (about record.
 	if text, err = json.MarshalIndent(about, "", "  "); err != nil {
 		return about, err
 	}
-	keep, ok = loading.(provider.Snapshotter)
-	if !ok {
-		return about, fmt.Errorf("provider %s can't keep golden states", r.Provider.Name())
+	if keep, err = r.keeper(loading); err != nil {
+		return about, err
 	}
 	return about, r.stage("save golden state", func() error { return keep.Save(ctx, r.goldenKey(), text) })
 }
@@ -61,9 +105,9 @@ func (r *run) golden(ctx context.Context, inst provider.Instance) (about record.
 // load makes a new database in inst and fills it. The server runs without
 // durability meanwhile: a load that does not end is thrown away as a whole.
 func (r *run) load(ctx context.Context, inst provider.Instance, about *record.Golden) error {
-	machine, ok := inst.(provider.Machine)
-	if !ok {
-		return fmt.Errorf("provider %s can't run programs in its instances", r.Provider.Name())
+	machine, err := r.machine(inst)
+	if err != nil {
+		return err
 	}
 	if err := r.stage("create", func() error { return r.Install.Create(ctx, machine) }); err != nil {
 		return err
@@ -87,28 +131,5 @@ func (r *run) load(ctx context.Context, inst provider.Instance, about *record.Go
 		Key: r.goldenKey(), Created: r.Clock.Now().UTC().Round(time.Second), Rows: report.Rows, Bytes: int64(report.Bytes),
 		Fingerprint: report.Fingerprint, StageSeconds: report.StageSeconds,
 	}
-	return errors.Join(err, r.stop(ctx, db))
-}
-
-// restore brings the golden state back and verifies it.
-func (r *run) restore(ctx context.Context, inst provider.Instance, golden record.Golden) error {
-	keep, ok := inst.(provider.Snapshotter)
-	if !ok {
-		return fmt.Errorf("provider %s can't restore golden states", r.Provider.Name())
-	}
-	var done provider.Restored
-	err := r.stage("restore", func() (err error) {
-		done, err = keep.Restore(ctx, golden.Key)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.update(func(i *record.Instance) {
-		i.Golden = golden
-		i.Restore = record.Restore{
-			Way: done.Way, Seconds: done.Took.Seconds(), VerifyS: done.Verify.Seconds(),
-			Digest: done.Digest, Verified: done.Verified, Bytes: int64(done.Bytes),
-		}
-	})
+	return errors.Join(err, r.stopServer(ctx, db))
 }

@@ -3,43 +3,54 @@ package trial
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
-	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/observe"
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/record"
 )
 
-// watcher samples everything that a trial has counters for, from the moment
-// the driver sets the epoch until end.
+// watcher samples everything that a trial has counters for, from the epoch
+// until end.
 type watcher struct {
 	run     *run
 	sampler observe.Sampler
 	ctx     context.Context // of the sampling alone; ends it
-	errs    []error
+	extend  *extender
+
+	mu    sync.Mutex
+	begun bool
+	errs  []error
 }
 
-// begin starts one watch for each source.
-func (w *watcher) begin(epoch time.Time, inst provider.Instance, db engine.Database) {
-	if host, err := observe.NewHost(); err == nil {
-		w.source(epoch, "", host)
-	} else {
-		w.run.warn(err.Error())
+// begin starts one watch for each source of an instance, and with the first
+// instance those of the host and the driver.
+func (w *watcher) begin(epoch time.Time, p *place) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.begun {
+		w.begun = true
+		w.fail(w.run.w.Update(func(t *record.Trial) { t.Epoch = epoch }))
+		if host, err := observe.NewHost(); err == nil {
+			w.source(epoch, "", host)
+		} else {
+			w.run.warn(err.Error())
+		}
+		w.source(epoch, "", observe.NewDriver())
 	}
-	w.source(epoch, "", observe.NewDriver())
-	if own, ok := inst.(provider.CounterSource); ok {
+	scope := p.rec.Name + "/"
+	if own, ok := p.inst.(provider.CounterSource); ok {
 		for _, s := range own.Sources() {
-			w.source(epoch, "instance-1/", s)
+			w.source(epoch, scope, s)
 		}
 	}
-	for _, s := range db.Sources() {
-		w.source(epoch, "instance-1/", s)
+	for _, s := range p.db.Sources() {
+		w.source(epoch, scope, s)
 	}
-	for _, s := range db.States() {
-		log, err := w.run.w.States("instance-1/" + s.Name())
-		if err != nil {
-			w.errs = append(w.errs, err)
+	for _, s := range p.db.States() {
+		log, err := w.run.w.States(scope + s.Name())
+		if w.fail(err) {
 			continue
 		}
 		w.sampler.WatchStates(w.ctx, epoch, s, log)
@@ -48,11 +59,47 @@ func (w *watcher) begin(epoch time.Time, inst provider.Instance, db engine.Datab
 
 func (w *watcher) source(epoch time.Time, scope string, s observe.Source) {
 	log, err := w.run.w.Counters(scope+s.Name(), s.Columns())
-	if err != nil {
-		w.errs = append(w.errs, err)
+	if w.fail(err) {
 		return
 	}
-	w.sampler.Watch(w.ctx, epoch, s, log)
+	w.sampler.Watch(w.ctx, epoch, s, w.cycles(s, log))
+}
+
+// cycles lets the extender see the checkpoints that a source counts.
+func (w *watcher) cycles(s observe.Source, log observe.RowLog) observe.RowLog {
+	var at []int
+	for i, c := range s.Columns() {
+		if c.Name == "checkpoints_timed" || c.Name == "checkpoints_requested" {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 || w.run.config.Run.Checkpoints == 0 {
+		return log
+	}
+	return cycleLog{log, at, w.extend}
+}
+
+// cycleLog passes rows on and counts their checkpoints.
+type cycleLog struct {
+	observe.RowLog
+	columns []int
+	extend  *extender
+}
+
+func (l cycleLog) Row(at time.Duration, values []float64) error {
+	n := 0.0
+	for _, c := range l.columns {
+		n += values[c]
+	}
+	l.extend.checkpoints(at, n)
+	return l.RowLog.Row(at, values)
+}
+
+func (w *watcher) fail(err error) bool {
+	if err != nil {
+		w.errs = append(w.errs, err)
+	}
+	return err != nil
 }
 
 // end waits for the watches. A source that went away is a warning, since the
@@ -63,8 +110,4 @@ func (w *watcher) end() error {
 		w.run.warn(err.Error())
 	}
 	return errors.Join(w.errs...)
-}
-
-func (r *run) warn(text string) {
-	_ = r.w.Update(func(t *record.Trial) { t.Warnings = append(t.Warnings, text) })
 }

@@ -72,7 +72,7 @@ func (l *loaded) classes(t *testing.T) {
 		l.run(t, a, countParents)
 		l.run(t, b, setAmount, workload.Money(5), workload.Int(20))
 		got, err := one(a, l.def.Statements[setAmount], workload.Money(6), workload.Int(20))
-		expect(t, "serialization failure", workload.Retry, got, err)
+		expect(t, "conflicting update", workload.Retry, got, err)
 		l.tx(t, a, workload.Rollback)
 		l.run(t, a, setAmount, workload.Money(6), workload.Int(20))
 	})

@@ -85,7 +85,7 @@ func traitsOf(t *testing.T, name string) traits {
 			version:        ">=15",
 			good:           map[string]string{"work_mem": "8192kB", "Random_Page_Cost": "1.50", "enable_nestloop": "false", "checkpoint_timeout": "600"},
 			effective:      map[string]string{"work_mem": "8MB", "random_page_cost": "1.5", "enable_nestloop": "off", "checkpoint_timeout": "10min"},
-			wrong:          map[string]string{"shared_bufers": "unrecognized configuration parameter", "work_mem": "invalid value for parameter"},
+			wrong:          map[string]string{"shared_bufers": "configuration parameter", "work_mem": "invalid value for parameter"},
 			memory:         "shared_buffers",
 			rounded:        "effective_cache_size", // in pages of 8 kB
 			roundedValue:   "805kB",

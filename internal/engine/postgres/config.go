@@ -112,8 +112,8 @@ func loading() []choice {
 	return []choice{
 		{"fsync", "off", why}, {"synchronous_commit", "off", why}, {"full_page_writes", "off", why},
 		{"wal_level", "minimal", why}, {"max_wal_senders", "0", why},
-		// Autovacuum would compete with loading, which ends with VACUUM or
-		// ANALYZE of its own.
+		// Autovacuum would compete with loading, which vacuums and gathers
+		// statistics at its end.
 		{"autovacuum", "off", why},
 	}
 }

@@ -122,13 +122,13 @@ func TestConfigLiteralIsReadBack(t *testing.T) {
 		inner := text[1 : len(text)-1]
 		var back strings.Builder
 		for i := 0; i < len(inner); i++ {
-			switch {
-			case inner[i] == '\\':
+			switch inner[i] {
+			case '\\':
 				i++
 				if i == len(inner) || strings.IndexByte("bfnrt01234567", inner[i]) >= 0 {
 					t.Fatalf("%s: a backslash begins an escape", text)
 				}
-			case inner[i] == '\'':
+			case '\'':
 				i++
 				if i == len(inner) || inner[i] != '\'' {
 					t.Fatalf("%s: a lone quote ends the value", text)

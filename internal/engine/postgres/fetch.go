@@ -159,7 +159,7 @@ func install(ctx context.Context, url, dir string, progress func(string)) error 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temporary)
+	defer func() { _ = os.RemoveAll(temporary) }()
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func get(ctx context.Context, url string, limit unit.Bytes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s: %s", url, response.Status)
 	}
@@ -224,7 +224,7 @@ func unpack(ctx context.Context, archive []byte, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer inner.Close()
+	defer func() { _ = inner.Close() }()
 	plain, err := xz.NewReader(inner, 0)
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func unpack(ctx context.Context, archive []byte, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	limited := &io.LimitedReader{R: plain, N: int64(maxFiles)}
 	entries := tar.NewReader(limited)
 	for {

@@ -256,7 +256,7 @@ func TestAnArchiveCanNotWriteOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	if err := extract(root, &tar.Header{Typeflag: tar.TypeSymlink, Name: "out", Linkname: ".."}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestTheNewestReleaseIsFetchedAndRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
+	defer func() { _ = conn.Close(t.Context()) }()
 	if _, err := conn.Exec(t.Context(), "CREATE DATABASE shop").ReadAll(); err != nil {
 		t.Fatal(err)
 	}

@@ -241,6 +241,7 @@ func identifier(name string) string {
 // quotes: the reserved key words of PostgreSQL 15 to 18 (manual, appendix C),
 // those that may be function or type names included.
 func reserved(word string) bool {
+	//nolint:misspell // both spellings are key words
 	const words = " all analyse analyze and any array as asc asymmetric authorization binary both case cast check" +
 		" collate collation column concurrently constraint create cross current_catalog current_date current_role" +
 		" current_schema current_time current_timestamp current_user default deferrable desc distinct do else end" +

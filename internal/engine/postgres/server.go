@@ -129,10 +129,10 @@ func (s *server) launch(ctx context.Context) error {
 	cmd := s.machine.Command(life, s.in.program("postgres"), "--config-file="+configFile(s.machine))
 	cmd.Stdout, cmd.Stderr = write, write
 	err = cmd.Start()
-	write.Close()
+	_ = write.Close()
 	if err != nil {
 		kill()
-		read.Close()
+		_ = read.Close()
 		return err
 	}
 	s.process, s.kill = cmd.Process, kill
@@ -144,7 +144,7 @@ func (s *server) launch(ctx context.Context) error {
 // drain keeps the server's log until its last process has ended.
 func (s *server) drain(from io.ReadCloser) {
 	defer close(s.drained)
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	// The only error is of a broken pipe, which ends the log as well.
 	_, _ = io.Copy(s.log, from)
 }
@@ -317,7 +317,7 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 

@@ -66,7 +66,7 @@ func killed(t *testing.T, in *installation, m *enginetest.Local) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Conn().Close() // in no order: the session stays busy
+	defer func() { _ = conn.Conn().Close() }() // in no order: the session stays busy
 	// A busy loop does not notice that the postmaster dies.
 	conn.Exec(t.Context(), `DO 'BEGIN PERFORM count(*) FROM pg_stat_database; LOOP END LOOP; END'`)
 
@@ -117,7 +117,7 @@ func goldenSchema(t *testing.T, in *installation, m *enginetest.Local) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
+	defer func() { _ = conn.Close(t.Context()) }()
 	before, after, err := Dialect{}.Schema(shop())
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func loopback(t *testing.T, in *installation, m *enginetest.Local) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close(t.Context())
+	defer func() { _ = admin.Close(t.Context()) }()
 	if _, err := admin.Exec(t.Context(), "CREATE ROLE web LOGIN PASSWORD 'secret'").ReadAll(); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func portTaken(t *testing.T, in *installation, m *enginetest.Local) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	s, err := in.start(t.Context(), m, nil, true, taken.Addr().(*net.TCPAddr).Port)
 	if !errors.Is(err, errPortTaken) {
 		t.Errorf("%v, %v, want an error that makes Start try another port", s, err)

@@ -32,7 +32,7 @@ func (s *server) Settings(ctx context.Context) ([]engine.Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	result := conn.ExecParams(ctx, settingsQuery, nil, nil, nil, nil).Read()
 	if result.Err != nil {
 		return nil, fmt.Errorf("read settings: %w", result.Err)

@@ -113,8 +113,9 @@ type watchdog struct {
 	pipe io.Closer
 }
 
-// watchScript waits until its input ends and then kills. Arguments: the run
-// directory, or "" followed by cgroup directories. It goes on until nothing
+// watchScript waits until its input ends and then kills, and removes emptied
+// cgroups, which nothing would lead to once somebody removes the cache by
+// hand. Arguments: the run directory, or "" followed by cgroup directories. It goes on until nothing
 // is left, for about ten seconds at most; a machine on which a killed process
 // lives longer is beyond its help.
 const watchScript = `
@@ -126,8 +127,9 @@ groups() {
     [ -d "$g" ] || continue
     [ -w "$g/cgroup.kill" ] && echo 1 >"$g/cgroup.kill"
     while read -r p; do
-      [ "$p" -gt 1 ] && alive=1 && kill -9 "$p"
+      [ "$p" -gt 1 ] && kill -9 "$p"
     done <"$g/cgroup.procs"
+    rmdir "$g" || alive=1
   done
 }
 # pids holds the processes to kill: those noted in $run, if they are still the

@@ -18,10 +18,6 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
-// ErrDamaged says that a golden state is not what was saved. Remove it and
-// build it again.
-var ErrDamaged = errors.New("the golden state is damaged: remove it, it will be built again")
-
 const (
 	// stateFormat is the version of state.json.
 	stateFormat = 1
@@ -77,7 +73,7 @@ func (i *Instance) Find(ctx context.Context, key string) (about []byte, ok bool,
 	}
 	about, err = os.ReadFile(filepath.Join(golden(i.cache), key, "about.json"))
 	if err != nil {
-		return nil, false, fmt.Errorf("golden state %q: %w: %w", key, ErrDamaged, err)
+		return nil, false, fmt.Errorf("golden state %q: %w: %w", key, provider.ErrDamaged, err)
 	}
 	return about, true, nil
 }
@@ -94,7 +90,7 @@ func readState(cache, key string) (s goldenState, ok bool, err error) {
 		err = json.Unmarshal(text, &s)
 	}
 	if err != nil {
-		return s, false, fmt.Errorf("golden state %q in %s: %w: %w", key, dir, ErrDamaged, err)
+		return s, false, fmt.Errorf("golden state %q in %s: %w: %w", key, dir, provider.ErrDamaged, err)
 	}
 	if s.Format != stateFormat || s.Key != key {
 		return s, false, fmt.Errorf("golden state %q in %s: format %d of key %q is not one that this version reads: remove it, it will be built again", key, dir, s.Format, s.Key)
@@ -269,7 +265,7 @@ func removeUnlocked(cache, key, path string) (bool, error) {
 // Restore implements provider.Snapshotter. The files that it leaves are on
 // the disk and not in the page cache. When it fails, the directory is as it
 // was before. It fails where a process still runs in the instance; the error
-// is ErrDamaged where the state is not what was saved.
+// is provider.ErrDamaged where the state is not what was saved.
 func (i *Instance) Restore(ctx context.Context, key string) (provider.Restored, error) {
 	none := provider.Restored{}
 	if err := i.idle(); err != nil {
@@ -301,11 +297,11 @@ func (i *Instance) restore(ctx context.Context, state goldenState, incoming stri
 	began := i.clk.Now()
 	files, err := scan(from)
 	if err != nil {
-		return none, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return none, fmt.Errorf("%w: %w", provider.ErrDamaged, err)
 	}
 	if len(files) != state.Files || files.bytes() != state.Bytes {
 		return none, fmt.Errorf("%w: %d files with %d bytes were saved, there are %d with %d",
-			ErrDamaged, state.Files, state.Bytes, len(files), files.bytes())
+			provider.ErrDamaged, state.Files, state.Bytes, len(files), files.bytes())
 	}
 	way, err := copyTree(ctx, from, incoming, files, owners{from: state.UID, to: i.user, change: i.user.change})
 	if err != nil {
@@ -321,7 +317,7 @@ func (i *Instance) restore(ctx context.Context, state goldenState, incoming stri
 		return none, err
 	}
 	if sum.hash != state.Digest {
-		return none, fmt.Errorf("%w: the digest of %s is %s, %s was saved", ErrDamaged, sum.covers, sum.hash, state.Digest)
+		return none, fmt.Errorf("%w: the digest of %s is %s, %s was saved", provider.ErrDamaged, sum.covers, sum.hash, state.Digest)
 	}
 	evict(incoming, files)
 	evict(from, files)

@@ -37,7 +37,8 @@
 // the instance's cgroups (without cgroups: in the trees of the processes that
 // were started). A process that is between fork and its cgroup at that moment
 // looks at its parent after it has entered, finds another one, and gives up.
-// Directories and empty cgroups of a dead owner are removed by Sweep, which
+// It also removes the cgroups. The directories of a dead owner, and whatever
+// a watchdog that was killed too has left, are removed by Sweep, which
 // Provision calls first. Without cgroups, a process that leaves its parent,
 // group and session (a daemon) escapes; no database server does this when it
 // is started in the foreground.

@@ -148,3 +148,29 @@ func tellPlace(t *testing.T) {
 		t.Logf("an instance is in %s", dir)
 	}
 }
+
+// TestTheWatchdogRemovesTheCgroups ends an owner's pipe as its death would.
+func TestTheWatchdogRemovesTheCgroups(t *testing.T) {
+	i := made(t, open(t), provider.Shape{})
+	if i.group == nil {
+		t.Skip("no cgroup can be had")
+	}
+	cmd := i.Command(context.Background(), "sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.watch.pipe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the command was not killed")
+	}
+	if err := i.watch.cmd.Wait(); err != nil {
+		t.Errorf("the watchdog ended with %v", err)
+	}
+	for _, dir := range i.group.dirs() {
+		if exists(dir) {
+			t.Errorf("%s is still there", dir)
+		}
+	}
+}

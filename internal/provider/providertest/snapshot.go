@@ -48,7 +48,7 @@ mkdir locked && echo x >locked/in && chmod 500 locked
 
 // listing describes every file below the instance's directory, contents
 // included.
-const listing = `find . -printf '%P %y %m %s %l %U\n' | sort; find . -type f -exec cksum {} + | sort -k3; du -k base/sparse base/hole`
+const listing = `find . -printf '%P %y %m %s %l %U %G\n' | sort; find . -type f -exec cksum {} + | sort -k3; du -k base/sparse base/hole`
 
 func snapshotRoundTrip(t *testing.T, s suite) {
 	cache := s.dir(t)

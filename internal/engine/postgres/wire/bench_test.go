@@ -66,7 +66,7 @@ func BenchmarkRun(b *testing.B) {
 // a call: of this process, and of the pgbench process without its start.
 func BenchmarkBesidePgbench(b *testing.B) {
 	benchTable(b)
-	const calls = 20_000 // a client and round, divided by the clients
+	const calls = 6_400 // a round, of all users together
 	for _, users := range []int{1, 8, 64} {
 		for _, p := range benchStatements {
 			b.Run(fmt.Sprintf("%s/users=%d", p.Name, users), func(b *testing.B) {

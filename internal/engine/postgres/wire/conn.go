@@ -213,14 +213,15 @@ func (c *Conn) cancel() {
 // enter begins a call: the connection is usable, ctx has not ended and is
 // watched, and the buffers are empty.
 func (c *Conn) enter(ctx context.Context) error {
-	if c.broken != nil {
-		return c.broken
-	}
 	if !c.state.CompareAndSwap(idle, busy) {
 		if c.state.Load() == closed {
 			return &lost{net.ErrClosed}
 		}
 		return errors.New("PostgreSQL connection used by two goroutines at once")
+	}
+	if c.broken != nil {
+		c.leave()
+		return c.broken
 	}
 	if done := ctx.Done(); done != c.done {
 		c.watch(ctx, done)

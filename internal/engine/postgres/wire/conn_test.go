@@ -300,7 +300,20 @@ func TestCopyThroughRunIsAnErrorNotAHang(t *testing.T) {
 // The server tells of bad rows when it meets them, and answers nothing that
 // comes after.
 func TestRefusedCopyEndsWithTheServersError(t *testing.T) {
-	c, other := dial(t, anySQL), dial(t, anySQL)
+	for _, network := range []string{"unix", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			refuseCopies(t, dial(t, func(cfg *Config) {
+				anySQL(cfg)
+				if network == "tcp" {
+					cfg.Network, cfg.Address = "tcp", server(t).tcp
+				}
+			}))
+		})
+	}
+}
+
+func refuseCopies(t *testing.T, c *Conn) {
+	other := dial(t, anySQL)
 	pid := mustAsk(t, c, "select pg_backend_pid()")
 	do(t, c, "CREATE TEMP TABLE t (a integer)")
 	for _, end := range []func(CopyIn) error{
@@ -344,10 +357,12 @@ func TestRefusedCopyEndsWithTheServersError(t *testing.T) {
 }
 
 func TestConnectionServesOneCallAtATime(t *testing.T) {
-	c := dial(t, anySQL)
+	c, other := dial(t, anySQL), dial(t, anySQL)
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = ask(c, context.Background(), "select pg_sleep(60)") })
-	waitFor(t, "the first call", func() bool { return c.state.Load() == busy && len(c.known) > 0 })
+	wg.Go(func() { _, _ = ask(c, context.Background(), "select pg_sleep(600)") })
+	waitFor(t, "the first call", func() bool {
+		return mustAsk(t, other, "select count(*) from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'").Int == 1
+	})
 	err := c.Exec(t.Context(), "select 1")
 	if err == nil || !strings.Contains(err.Error(), "two goroutines") {
 		t.Errorf("error %v", err)

@@ -10,9 +10,6 @@ import (
 // gives. Several statements without transaction control of their own are one
 // transaction.
 func (c *Conn) Exec(ctx context.Context, sql string) error {
-	if c.begin != nil {
-		return errors.New("exec between Begin and its first statement")
-	}
 	if err := c.query(ctx, sql); err != nil {
 		return err
 	}
@@ -50,6 +47,10 @@ func (c *Conn) query(ctx context.Context, sql string) error {
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
+	if c.begin != nil {
+		c.leave()
+		return errors.New("a transaction that has just begun needs a prepared statement first")
+	}
 	c.out = closeMessage(appendText(append(c.out, 'Q', 0, 0, 0, 0), sql), 0)
 	c.link.send(c.out)
 	return nil
@@ -70,9 +71,6 @@ const CopyRoom = 5
 
 // CopyIn starts sql, a COPY … FROM STDIN (FORMAT binary).
 func (c *Conn) CopyIn(ctx context.Context, sql string) (CopyIn, error) {
-	if c.begin != nil {
-		return CopyIn{}, errors.New("copy between Begin and its first statement")
-	}
 	if err := c.query(ctx, sql); err != nil {
 		return CopyIn{}, err
 	}

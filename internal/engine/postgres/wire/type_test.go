@@ -138,6 +138,8 @@ func TestBytesThatAreNoValueAreErrors(t *testing.T) {
 		{numericOf(2), "\x00\x01\xff\xfe\x00\x00\x00\x08\x00\x01", "more decimals"},
 		{numericOf(0), "\x00\x01\x00\x05\x00\x00\x00\x00\x00\x01", "64 bits"},
 		{numericOf(0), "\x00\x05\x00\x04\x00\x00\x00\x00\x03\x9a\x0d\x2c\x01\x70\x15\x65\x16\xb0", "64 bits"}, // 2^63
+		{numericOf(0), "\x00\x01\x00\x05\x00\x00\x00\x00\x00\x02", "64 bits"},
+		{numericOf(0), "\x00\x06\x00\x05\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "64 bits"}, // 10^20
 	} {
 		var v workload.Value
 		if err := test.typ.Decode([]byte(test.bytes), &v); err == nil || !strings.Contains(err.Error(), test.error) {

@@ -11,6 +11,7 @@ package chart
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -101,7 +102,7 @@ func New(f Frame) *Plot {
 	p.open(f)
 	p.grid(yTicks, labels)
 	if f.X.Whole {
-		nx = max(1, min(nx, int(x.Max-x.Min)))
+		nx = max(1, int(min(float64(nx), math.Ceil(x.Max-x.Min))))
 	}
 	p.xTicks(nx)
 	p.words(f, rows)

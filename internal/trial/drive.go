@@ -1,0 +1,193 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/drive"
+	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/observe"
+	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/rng"
+	"github.com/loadstone-perf/loadstone/internal/workload"
+)
+
+// target lets a driver open sessions of a database.
+type target struct {
+	db  engine.Database
+	def *workload.Definition
+}
+
+func (t target) Open(ctx context.Context, _ int) (drive.Session, error) { return t.db.Open(ctx, t.def) }
+
+// errServerGone is why a drive ends when a server does.
+var errServerGone = errors.New("the server ended in the middle of the trial")
+
+// drive drives all instances at once, each by a driver of its own, and
+// samples every counter meanwhile. The drivers share the epoch: each waits
+// until all have opened their connections.
+func (r *run) drive(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	sampling, stopSampling := context.WithCancel(ctx)
+	defer stopSampling()
+	d := &drivers{run: r, end: end, barrier: newBarrier(len(r.places)), extend: newExtender(r.config.Run, len(r.places))}
+	d.watch = &watcher{run: r, sampler: observe.Sampler{Clock: r.Clock}, ctx: sampling, extend: d.extend}
+	err := r.stage("drive", func() error { return d.all(ctx) })
+	stopSampling()
+	err = errors.Join(err, d.watch.end())
+	if cause := context.Cause(ctx); errors.Is(cause, errServerGone) {
+		err = cause // what the drivers met then is only its consequence
+	}
+	return errors.Join(err, r.recordDrive())
+}
+
+// drivers are the drivers of one trial.
+type drivers struct {
+	*run
+	end     context.CancelCauseFunc
+	barrier *barrier
+	extend  *extender
+	watch   *watcher
+
+	mu    sync.Mutex
+	rates map[int]float64 // of each instance, as last told
+}
+
+// all runs every driver and returns when all have ended; the first that fails
+// ends the others.
+func (d *drivers) all(ctx context.Context) error {
+	d.rates = map[int]float64{}
+	var wait sync.WaitGroup
+	errs := make([]error, len(d.places))
+	for i, p := range d.places {
+		wait.Go(func() {
+			if errs[i] = d.one(ctx, p); errs[i] != nil {
+				d.end(errs[i])
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// one drives one instance. A server that ends meanwhile ends the trial.
+func (d *drivers) one(ctx context.Context, p *place) error {
+	sink, err := d.w.Instance(p.number)
+	if err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-p.db.Exited():
+			d.end(fmt.Errorf("%s: %w; its last words:\n%s", p.rec.Name, errServerGone, p.db.Log()))
+		case <-over:
+		}
+	}()
+	p.driven, err = drive.Run(ctx, d.driveConfig(p), tee{sink, d.extend, p.number})
+	return err
+}
+
+func (d *drivers) driveConfig(p *place) drive.Config {
+	l, run := d.config.Load, d.config.Run
+	c := drive.Config{
+		Workload: d.def, Target: target{p.db, d.def}, Clock: d.Clock, Seed: driverSeed(d.planned.Seed, p.number),
+		Users: l.Users, RatePerS: l.RatePerS, Arrivals: l.Arrivals, Connections: l.Connections,
+		Ramp: run.Ramp, Warmup: run.Warmup, Measure: run.Measure,
+		Begin:    func(ctx context.Context) (time.Time, error) { return d.barrier.wait(ctx, d.Clock) },
+		Started:  func(epoch time.Time) { d.watch.begin(epoch, p) },
+		Progress: func(g drive.Progress) { d.progress(p.number, g) },
+	}
+	if run.MeasureMax > 0 {
+		c.Extend = d.extend.more
+	}
+	return c
+}
+
+// driverSeed gives each instance's users streams of their own; the first
+// instance's are the trial's, whatever the number of instances.
+func driverSeed(trial uint64, instance int) uint64 {
+	if instance == 1 {
+		return trial
+	}
+	s := rng.At(trial, rng.Name("instance"), uint64(instance))
+	return s.Uint64()
+}
+
+// progress adds the instances' rates up.
+func (d *drivers) progress(number int, g drive.Progress) {
+	d.mu.Lock()
+	d.rates[number] = g.UnitsPerS
+	sum := 0.0
+	for _, r := range d.rates {
+		sum += r
+	}
+	d.mu.Unlock()
+	m := d.def.Metric
+	d.tell(Progress{Stage: g.Phase, Part: min(1, g.Elapsed.Seconds()/g.End.Seconds()), Rate: sum * m.Per.Seconds(), Short: m.Short})
+}
+
+// recordDrive writes down what the drivers counted.
+func (r *run) recordDrive() error {
+	for _, p := range r.places {
+		d := p.driven
+		p.rec.Totals, p.rec.Errors, p.rec.Opened, p.rec.Driver = d.Totals, d.Errors, d.Opened.Seconds(), d.Driver
+		for _, u := range d.Ended {
+			r.warn(fmt.Sprintf("%s: user %d stopped after %.1f s: %s", p.rec.Name, u.User, u.At.Seconds(), u.Why))
+		}
+	}
+	first := r.places[0].driven
+	return errors.Join(r.writeInstances(), r.w.Update(func(t *record.Trial) {
+		if !first.Epoch.IsZero() {
+			t.Epoch, t.Phases = first.Epoch, first.Phases
+		}
+	}))
+}
+
+// barrier lets drivers begin together.
+type barrier struct {
+	mu      sync.Mutex
+	missing int
+	open    chan struct{}
+	epoch   time.Time
+}
+
+func newBarrier(n int) *barrier { return &barrier{missing: n, open: make(chan struct{})} }
+
+// startLead is how long before the epoch the last driver is ready: time to
+// open the logs of counters.
+const startLead = 500 * time.Millisecond
+
+// wait returns the common epoch once everybody waits.
+func (b *barrier) wait(ctx context.Context, c clock.Clock) (time.Time, error) {
+	b.mu.Lock()
+	if b.missing--; b.missing == 0 {
+		b.epoch = c.Now().Add(startLead)
+		close(b.open)
+	}
+	b.mu.Unlock()
+	select {
+	case <-b.open:
+		return b.epoch, nil
+	case <-ctx.Done():
+		return time.Time{}, context.Cause(ctx)
+	}
+}
+
+// tee hands intervals to the record and to what decides when to end.
+type tee struct {
+	to     drive.Sink
+	extend *extender
+	number int
+}
+
+func (t tee) Interval(i record.Interval) error {
+	t.extend.interval(t.number, i)
+	return t.to.Interval(i)
+}
