@@ -15,7 +15,7 @@ const format = 1
 func assemble(study record.Study, runs []run) *Study {
 	out := &Study{
 		Format: format, Loadstone: study.Loadstone, Name: study.Name, Question: study.Question,
-		Created: study.Created, Simulated: study.Simulated, Machine: machine(study.Machine),
+		Created: study.Created, Simulated: study.Simulated, Machine: machine(study.Machine), seed: study.Seed,
 	}
 	out.Cells = cells(study.Plan, runs, study.Seed)
 	if len(study.Plan) > 0 {
@@ -49,6 +49,7 @@ func assemble(study record.Study, runs []run) *Study {
 	out.Invalid = faults(out, runs)
 	out.Valid = len(out.Invalid) == 0
 	out.Answer = answer(out, runs)
+	out.Comparisons = Within(out, CompareOptions{})
 	return out
 }
 

@@ -16,8 +16,8 @@ const (
 	mostResidualPct = 2.0  // of Little's law, beside what the edges explain
 	mostDriverPct   = 80.0 // of the driver's CPU allowance
 	mostLateUs      = 1000 // 99th percentile of lateness in open loop
-	mostStealPct    = 2.0  // of the machine's CPUs
-	mostOtherPct    = 5.0  // of the machine's CPUs, for processes that are none of ours
+	mostStealPct    = 2.0  // of the machine's CPUs, where the study names no limit
+	mostOtherPct    = 10.0 // likewise, for processes that are none of ours
 )
 
 // judged is what the gates look at: a trial's record, its window and what was
@@ -46,6 +46,9 @@ func gates(j judged) []Gate {
 		return out
 	}
 	out = append(out, j.work(), j.checks(), j.errors(), j.configuration())
+	if j.window.Tested {
+		out = append(out, j.steady())
+	}
 	if g, applies := j.mix(); applies {
 		out = append(out, g)
 	}
@@ -137,6 +140,15 @@ func (j judged) configuration() Gate {
 	return g
 }
 
+// steady demands that nothing speaks against a steady state in the window.
+func (j judged) steady() Gate {
+	g := Gate{Name: "steady", Passed: j.window.Steady, Found: "nothing against it", Want: "no trend and no shift that matters, and no warm-up to the end"}
+	if !g.Passed {
+		g.Found = j.window.Why
+	}
+	return g
+}
+
 // mix bounds how far the parts of the types stray from those stated: the
 // tolerance, and three standard errors of a part of so many transactions,
 // which a short window strays by chance.
@@ -171,7 +183,8 @@ func (j judged) mix() (Gate, bool) {
 // little checks Little's law in a closed loop: N users are busy or thinking
 // at any time, so over a window of T seconds the times of all transactions,
 // keying and thinking included, add up to N·T. What is missing is time that
-// the driver did not account for.
+// the driver did not account for. Users whom a profile of the load leaves idle
+// are not among the N.
 //
 // Work counts where it ended, so what was under way at the start of the
 // window comes in and what was at its end stays out: for each of N users the
@@ -181,7 +194,11 @@ func (j judged) mix() (Gate, bool) {
 // were exponential. So is the time of failed work, which is not in the sums,
 // at the mean of other work.
 func (j judged) little() Gate {
-	users, length := float64(j.trial.Load.Users), j.window.End-j.window.Start
+	users, length := float64(j.trial.Load.Users*max(1, len(j.intervals))), j.window.End-j.window.Start
+	idle := 0.0
+	for _, r := range j.rows {
+		idle += float64(r.IdleSum) / 1e6 / length
+	}
 	var done, bad int64
 	var busy, think time.Duration
 	var response []dist
@@ -196,15 +213,20 @@ func (j judged) little() Gate {
 		}
 	}
 	g := Gate{Name: "Little's law", Found: "no work to check it on", Want: fmt.Sprintf("a residual of at most %s", percent(mostResidualPct))}
-	if done == 0 || length <= 0 || users <= 0 {
+	atWork := users - idle
+	if done == 0 || length <= 0 || atWork <= 0 {
 		return g
 	}
 	cycle := (busy + think).Seconds() / float64(done)
 	age := merge(response...).ageDeviation() + think.Seconds()/float64(done)
-	residual := 100 * stats.Little(users, float64(done)/length, cycle)
-	edge := 100 * (3*math.Sqrt(2*users)*age + float64(bad)*cycle) / (users * length)
+	residual := 100 * stats.Little(atWork, float64(done)/length, cycle)
+	edge := 100 * (3*math.Sqrt(2*users)*age + float64(bad)*cycle) / (atWork * length)
 	g.Passed = math.Abs(residual) <= mostResidualPct+edge
-	g.Found = fmt.Sprintf("N = %s, X·(R+Z) = %s: a residual of %s", count(j.trial.Load.Users, "user"), figure(float64(done)/length*cycle), percent(residual))
+	n := count(int(users), "user")
+	if idle > 0 {
+		n = fmt.Sprintf("%s of %s at work on average", figure(atWork), n)
+	}
+	g.Found = fmt.Sprintf("N = %s, X·(R+Z) = %s: a residual of %s", n, figure(float64(done)/length*cycle), percent(residual))
 	g.Want = fmt.Sprintf("at most %s, and %s for the edges of the window", percent(mostResidualPct), percent(edge))
 	return g
 }
@@ -233,9 +255,10 @@ func (j judged) headroom() Gate {
 // counts no steal has none.
 func (j judged) stolen() Gate {
 	r, known := resource(j.usage, stealCPU)
-	g := Gate{Name: "steal", Passed: true, Found: "not counted by this machine", Want: "at most " + percent(mostStealPct)}
+	most := stated(j.limits.StealPct, mostStealPct)
+	g := Gate{Name: "steal", Passed: true, Found: "not counted by this machine", Want: "at most " + percent(most)}
 	if known {
-		g.Found, g.Passed = percent(r.Value)+" of the machine's CPU", r.Value <= mostStealPct
+		g.Found, g.Passed = percent(r.Value)+" of the machine's CPU", r.Value <= most
 	}
 	return g
 }
@@ -245,9 +268,18 @@ func (j judged) stolen() Gate {
 // said but is no fault.
 func (j judged) alone() Gate {
 	r, known := resource(j.usage, otherCPU)
-	g := Gate{Name: "machine quiet", Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: "at most " + percent(mostOtherPct)}
+	most := stated(j.limits.OtherCPUPct, mostOtherPct)
+	g := Gate{Name: "machine quiet", Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: "at most " + percent(most)}
 	if known {
-		g.Found, g.Passed = fmt.Sprintf("other processes use %s of the machine's CPU", percent(r.Value)), r.Value <= mostOtherPct
+		g.Found, g.Passed = fmt.Sprintf("other processes use %s of the machine's CPU", percent(r.Value)), r.Value <= most
 	}
 	return g
+}
+
+// stated is the limit that the study states, or the usual one.
+func stated(limit, usual float64) float64 {
+	if limit > 0 {
+		return limit
+	}
+	return usual
 }

@@ -87,6 +87,13 @@ func TestEachGateTripsOnItsFaultAlone(t *testing.T) {
 			})
 		}},
 		{"more time than the users have", "Little's law", func(r *raw) { r.trial.Load.Users-- }},
+		{"users idle by the profile for half the time", "", func(r *raw) { // twice the users bring the same work
+			r.trial.Load.Users *= 2
+			every(*r, func(i *record.Interval) { i.IdleSum = int64(r.trial.Load.Users/2) * 1e6 })
+		}},
+		{"users idle that did the work of all", "Little's law", func(r *raw) {
+			every(*r, func(i *record.Interval) { i.IdleSum = int64(r.trial.Load.Users/2) * 1e6 })
+		}},
 		{"the driver is at its limit", "driver headroom", func(r *raw) {
 			// Of one CPU that it may use; the machine's are not touched.
 			r.driver.Names, r.driver.Totals = append(r.driver.Names, "cpus_allowed"), append(r.driver.Totals, false)
@@ -181,6 +188,47 @@ func TestLittleToleratesAStallAcrossTheEdge(t *testing.T) {
 		}
 		if got := failing(t, study, r); len(got) > 0 == stalled {
 			t.Errorf("stalled %v: gates that fail are %q", stalled, got)
+		}
+	}
+}
+
+func TestALongWindowThatIsNotSteadyFailsTheGate(t *testing.T) {
+	for _, c := range []struct {
+		measure int
+		want    int
+	}{{60, 1}, {20, 0}} {
+		s := usual()
+		s.measure = c.measure
+		study, trials := s.study(1, 8)
+		rows := trials[0].intervals[0]
+		for k := s.ramp + s.warmup + c.measure/2; k < len(rows); k++ {
+			for i := range rows[k].Types { // as much time for less work
+				rows[k].Types[i].Committed = rows[k].Types[i].Committed * 8 / 10
+			}
+		}
+		got := failing(t, study, trials[0])
+		if len(got) != c.want || c.want == 1 && got[0] != "steady" {
+			t.Errorf("%d s: gates that fail are %q", c.measure, got)
+		}
+	}
+}
+
+func TestTheStudyMayNameTheLimitsOfDisturbance(t *testing.T) {
+	for _, c := range []struct {
+		limits record.Limits
+		want   string
+	}{
+		{record.Limits{ErrorsPct: 1}, ""}, // 8 % is below the usual 10
+		{record.Limits{ErrorsPct: 1, OtherCPUPct: 5}, "machine quiet"},
+		{record.Limits{ErrorsPct: 1, StealPct: 0.5}, "steal"},
+	} {
+		study, trials := usual().study(1, 8)
+		study.Limits = c.limits
+		busier(trials[0].host, "cpu_nice_s", 0.2)
+		busier(trials[0].host, "cpu_steal_s", 0.04)
+		got := failing(t, study, trials[0])
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%+v: gates that fail are %q, want %q", c.limits, got, c.want)
 		}
 	}
 }

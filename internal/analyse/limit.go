@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
 )
 
 // bounds is what is known when a configuration's limiting resource is sought.
@@ -172,4 +174,55 @@ func evidence(b bounds) []string {
 		out = append(out, fmt.Sprintf("%s sessions in %s (%s)", figure(w.Mean), w.State, percent(w.Pct)))
 	}
 	return out
+}
+
+// Broken returns in words the first limit that the load of t broke: CPU of the
+// instance, latency of the disk, a response time, errors; "" where it broke
+// none. What was not measured breaks nothing. It is no gate: a load that is
+// too much was measured all the same, and ends a search for the saturation.
+func (t Trial) Broken(l record.Limits) string {
+	if r, known := resource(t.Usage, instanceCPU); known && l.CPUPct > 0 && r.Value > l.CPUPct {
+		return fmt.Sprintf("%s is over its limit of %s", r, percent(l.CPUPct))
+	}
+	if r, known := resource(t.Usage, diskLatency); known && l.DiskLatencyS > 0 && r.Value > 1e3*l.DiskLatencyS {
+		return fmt.Sprintf("%s is over its limit of %s ms", r, figure(1e3*l.DiskLatencyS))
+	}
+	for _, limit := range l.Response {
+		if text := t.slower(limit); text != "" {
+			return text
+		}
+	}
+	var bad, all int64
+	for _, y := range t.transactions() {
+		bad += y.Errors
+		all += y.Errors + y.Count + y.RolledBack
+	}
+	if pct := 100 * float64(bad) / float64(max(1, all)); pct > l.ErrorsPct {
+		return fmt.Sprintf("errors %s are over their limit of %s", percent(pct), percent(l.ErrorsPct))
+	}
+	return ""
+}
+
+// transactions are the types without the unit that they make up.
+func (t Trial) transactions() []Latency {
+	if t.about == nil {
+		return t.Types
+	}
+	return t.Types[:min(len(t.about.Workload.Types), len(t.Types))]
+}
+
+// slower says that a response time is over limit, "" where it is not.
+func (t Trial) slower(limit record.ResponseLimit) string {
+	if limit.MaxS <= 0 {
+		return ""
+	}
+	for i, y := range t.Types {
+		if y.Type != limit.Type || i >= len(t.samples) {
+			continue
+		}
+		if ms := t.samples[i].response.at(limit.Percentile); ms > Number(1e3*limit.MaxS) {
+			return fmt.Sprintf("p%g of %s %s ms is over its limit of %s ms", limit.Percentile, y.Type, figure(float64(ms)), figure(1e3*limit.MaxS))
+		}
+	}
+	return ""
 }

@@ -3,6 +3,8 @@ package analyse
 import (
 	"strings"
 	"testing"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
 )
 
 func TestEachRuleFindsItsResource(t *testing.T) {
@@ -55,5 +57,44 @@ func TestEachRuleFindsItsResource(t *testing.T) {
 		if strings.Contains(got.Summary, "unknown") && c.want != "disk" {
 			t.Errorf("%s: summary %q has a figure that is not known", c.name, got.Summary)
 		}
+	}
+}
+
+func TestBrokenNamesTheFirstLimitThatALoadBroke(t *testing.T) {
+	study, trials := usual().study(1, 8)
+	for k := range trials[0].intervals[0] { // half a percent
+		x := &trials[0].intervals[0][k].Types[1]
+		x.Errors[0] = x.Committed / 100
+	}
+	s := must(t, study, trials)
+	for _, c := range []struct {
+		limits record.Limits
+		want   string
+	}{
+		{record.Limits{ErrorsPct: 1}, ""},
+		{record.Limits{ErrorsPct: 1, CPUPct: 96, DiskLatencyS: 0.01, Response: []record.ResponseLimit{{Type: "order", Percentile: 95, MaxS: 10}}}, ""},
+		{record.Limits{ErrorsPct: 1, CPUPct: 90, DiskLatencyS: 0.0001}, "instance CPU 95 % is over its limit of 90 %"},
+		{record.Limits{ErrorsPct: 1, DiskLatencyS: 0.0005}, "disk latency 1 ms is over its limit of 0.5 ms"},
+		{record.Limits{ErrorsPct: 1, Response: []record.ResponseLimit{{Type: "login", Percentile: 50, MaxS: 1}, {Type: "order", Percentile: 99, MaxS: 0.004}}}, "p99 of order "},
+		{record.Limits{ErrorsPct: 1, Response: []record.ResponseLimit{{Type: "no such", Percentile: 99, MaxS: 0.001}}}, ""},
+		{record.Limits{ErrorsPct: 0.1}, "errors 0.5 % are over their limit of 0.1 %"},
+	} {
+		got := s.Trials[0].Broken(c.limits)
+		if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.limits, got, c.want)
+		}
+	}
+}
+
+func TestNoiseIsThatOfTheWindow(t *testing.T) {
+	s := usual()
+	s.noise = 0.05
+	study, trials := s.study(1, 8)
+	// 60 seconds of 5 %: 1.96·5/√60 = 1.27 %.
+	closeTo(t, "noise", float64(must(t, study, trials).Trials[0].NoisePct), 1.27, 0.35)
+	s.measure = 8
+	study, trials = s.study(1, 8)
+	if n := must(t, study, trials).Trials[0].NoisePct; n.OK() {
+		t.Errorf("eight seconds give a noise of %g", n)
 	}
 }

@@ -104,6 +104,7 @@ func joined(instances [][]record.Interval) []record.Interval {
 			row.Start, row.End = max(row.Start, o.Start), min(row.End, o.End)
 			row.InFlight += o.InFlight
 			row.Backlog += o.Backlog
+			row.IdleSum += o.IdleSum
 			for i := range min(len(row.Types), len(o.Types)) {
 				row.Types[i] = added(row.Types[i], o.Types[i])
 			}

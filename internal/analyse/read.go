@@ -37,7 +37,7 @@ func Load(dir *record.Dir) (*Study, error) {
 		runs = append(runs, one)
 	}
 	out := assemble(study, runs)
-	out.Source = string(dir.Source())
+	out.Source, out.Dir = string(dir.Source()), dir.Path()
 	return out, nil
 }
 

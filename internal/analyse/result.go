@@ -10,7 +10,11 @@
 // answer (the study and the sentence on top).
 package analyse
 
-import "time"
+import (
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/record"
+)
 
 // Study is the result of a whole study: what reports show, and what
 // `report --format json` prints. Times are seconds unless the name says else.
@@ -39,7 +43,13 @@ type Study struct {
 	Limit    Limit    `json:"limit"`
 	Trials   []Trial  `json:"trials"` // in the order of running, failed ones too
 	Settings []Knob   `json:"settings"`
-	Source   string   `json:"-"` // the study file's text
+	// Comparisons set each value of a factor that is not the load against the
+	// factor's first value: see Within.
+	Comparisons []Comparison `json:"comparisons,omitempty"`
+	Source      string       `json:"-"` // the study file's text
+	Dir         string       `json:"-"` // where it was read
+
+	seed uint64
 }
 
 // Fact is one line of a description.
@@ -187,7 +197,12 @@ type Trial struct {
 	Warnings  []string  `json:"warnings,omitempty"`
 	Window    Window    `json:"window"`
 	// Throughput in the metric's unit over the window.
-	Throughput    float64    `json:"throughput"`
+	Throughput float64 `json:"throughput"`
+	// NoisePct is half the width of the 95 % interval of Throughput within the
+	// trial, in percent of it: from batch means, so that it holds for seconds
+	// that go with each other. How far another repeat would differ it does not
+	// tell. Absent under 16 intervals.
+	NoisePct      Number     `json:"noise_pct"`
 	Types         []Latency  `json:"types"`
 	Checks        []Check    `json:"checks"`
 	Timeline      Timeline   `json:"-"`
@@ -200,6 +215,9 @@ type Trial struct {
 	Settings      []Knob     `json:"settings"`
 	Shape         []Knob     `json:"shape"`
 	Confined      bool       `json:"confined"`
+
+	samples []sample // of the window, in the order of Types
+	about   *record.Trial
 }
 
 // Window is the part of a trial that counts, in seconds since its epoch.

@@ -14,11 +14,12 @@ import (
 // consequence significant, so that a trend or shift speaks against a steady
 // state only where it is significant and large.
 const (
-	leastTested = 30   // intervals in a window below which nothing can be told
-	mostPoints  = 360  // joined to so many before tests whose cost is n²
-	trendLevel  = 0.01 // significance of each test
-	driftPct    = 5.0  // of throughput over the window that is too much
-	driftP95Pct = 10.0 // of the 95th percentile
+	leastTested = 30    // intervals in a window below which nothing can be told
+	mostPoints  = 360   // joined to so many before tests whose cost is n²
+	trendLevel  = 0.001 // significance of the tests of trends
+	shiftLevel  = 1e-4  // and of shifts, whose test errs more on short correlated series
+	driftPct    = 5.0   // of throughput over the window that is too much
+	driftP95Pct = 10.0  // of the 95th percentile
 )
 
 // window chooses the part of a trial that counts: whole intervals from the
@@ -35,12 +36,7 @@ func window(instances [][]record.Interval, t record.Trial) Window {
 	if len(asked) == 0 {
 		return Window{Start: ph.WarmupEnd, End: ph.WarmupEnd, Why: "no interval was recorded between the end of the warm-up and that of the measurement"}
 	}
-	rate := func(r record.Interval) float64 {
-		if series < 0 || series >= len(r.Types) {
-			return 0
-		}
-		return counted(r.Types[series], t.Workload.Metric) / max(r.End-r.Start, time.Nanosecond).Seconds()
-	}
+	rate := rateOf(t.Workload)
 	out := Window{Start: asked[0].Start.Seconds(), End: asked[len(asked)-1].End.Seconds(), Steady: true}
 	var why []string
 	for i, rows := range instances {
@@ -53,8 +49,11 @@ func window(instances [][]record.Interval, t record.Trial) Window {
 		switch {
 		case at <= out.Start+slack:
 		case cut.Late:
-			out.Steady = false
-			why = append(why, fmt.Sprintf("the warm-up of instance %d does not end in the first half of the run (MSER-5 would cut at %s s or later)", i+1, figure(at)))
+			// In a steady run, too, chance puts one cut in forty there.
+			if d := differs(values(rows, rate), cut.At); math.Abs(d) > driftPct {
+				out.Steady = false
+				why = append(why, fmt.Sprintf("the warm-up of instance %d does not end in the first half of the run (MSER-5 would cut at %s s or later; throughput differs by %s from then on)", i+1, figure(at), signed(d)))
+			}
 		default:
 			out.Start = at
 			why = append(why, fmt.Sprintf("MSER-5 cut the warm-up of instance %d at %s s, later than asked for", i+1, figure(at)))
@@ -74,6 +73,27 @@ func window(instances [][]record.Interval, t record.Trial) Window {
 	}
 	out.Why = strings.Join(append([]string{fmt.Sprintf("%s to %s s", figure(out.Start), figure(out.End))}, why...), "; ")
 	return out
+}
+
+// rateOf is what the metric counts a second in an interval.
+func rateOf(w record.Workload) func(record.Interval) float64 {
+	series := metricSeries(w)
+	return func(r record.Interval) float64 {
+		if series < 0 || series >= len(r.Types) {
+			return 0
+		}
+		return counted(r.Types[series], w.Metric) / max(r.End-r.Start, time.Nanosecond).Seconds()
+	}
+}
+
+// differs is by how many percent the mean of xs is larger from at on; 0 where
+// the intervals of both means, widened for autocorrelation, meet.
+func differs(xs []float64, at int) float64 {
+	before, after := stats.MeanOfRun(xs[:at], confidence), stats.MeanOfRun(xs[at:], confidence)
+	if before.Value > 0 && (before.High < after.Low || after.High < before.Low) {
+		return 100 * (after.Value/before.Value - 1)
+	}
+	return 0
 }
 
 // quiet is the 95th percentile in µs; NaN where nothing was committed.
@@ -125,7 +145,7 @@ func unsteady(what string, xs []float64, limit float64) []string {
 	}
 	shift := stats.ShiftIn(xs)
 	jump := 100 * (shift.After - shift.Before) / middle
-	if shift.P < trendLevel && math.Abs(jump) > limit {
+	if shift.P < shiftLevel && math.Abs(jump) > limit {
 		out = append(out, fmt.Sprintf("%s shifts by %s after %.0f %% of the window (CUSUM, %s)", what, signed(jump), 100*float64(shift.At)/float64(len(xs)), chance(shift.P)))
 	}
 	return out

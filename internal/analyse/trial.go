@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/stats"
 )
 
 // run is a trial with what its cell needs of it.
@@ -13,8 +14,7 @@ type run struct {
 	planned  record.Planned
 	load     record.Load
 	series   []string
-	samples  []sample // by series, in the window
-	served   float64  // open loop: the part of arrivals that was served
+	served   float64 // open loop: the part of arrivals that was served
 	manifest record.Trial
 }
 
@@ -28,7 +28,7 @@ func analysed(r raw, study record.Study) (run, error) {
 		Trial: Trial{
 			Number: t.Planned.Trial, Block: t.Block, Cell: t.Cell - 1, Label: label(t.Factors, t.Load),
 			Dir: t.Dir, Status: standing(r), Reason: t.Reason, Started: t.Started, Simulated: t.Simulated,
-			Warnings: t.Warnings, DriverCPUUs: Absent(), LatenessP99Us: Absent(),
+			Warnings: t.Warnings, DriverCPUUs: Absent(), LatenessP99Us: Absent(), NoisePct: Absent(), about: &r.trial,
 		},
 	}
 	out.describe(t)
@@ -102,6 +102,8 @@ func (r *run) measure(in raw, rows []record.Interval) error {
 	m := in.trial.Workload.Metric
 	done := counted(total(rows, metricSeries(in.trial.Workload)), m)
 	r.Throughput = done / length * m.PerSeconds
+	mean := stats.MeanOfRun(values(whole(rows), rateOf(in.trial.Workload)), confidence)
+	r.NoisePct = Number(100 * mean.Width() / 2 / mean.Value)
 	if rate := r.load.RatePerS; rate > 0 {
 		r.served = unitsDone(rows, in.trial.Workload) / length / (rate * float64(max(1, len(in.intervals))))
 	}

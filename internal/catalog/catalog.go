@@ -50,7 +50,7 @@ func Providers() []Provider {
 func Known() study.Known {
 	var k study.Known
 	for _, w := range Workloads() {
-		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Check: func(v unit.Values) error {
+		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Types: types(w), Check: func(v unit.Values) error {
 			_, err := w.New(v, 1)
 			return err
 		}})
@@ -62,4 +62,25 @@ func Known() study.Known {
 		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About})
 	}
 	return k
+}
+
+// types are the names that a study's response limits may use: those of the
+// workload's transactions, with the defaults of its parameters, and its unit.
+func types(w workload.Kind) []string {
+	v, err := unit.NewValues(w.Params, nil)
+	if err != nil {
+		panic("catalog: " + w.Name + ": " + err.Error())
+	}
+	d, err := w.New(v, 1)
+	if err != nil {
+		panic("catalog: " + w.Name + ": " + err.Error())
+	}
+	var names []string
+	for _, t := range d.Transactions {
+		names = append(names, t.Name)
+	}
+	if d.Unit != "" {
+		names = append(names, d.Unit)
+	}
+	return names
 }

@@ -75,8 +75,8 @@ func newJob(file string, source []byte) (*job, error) {
 		}
 	}
 	goldens := map[string]bool{}
-	for _, c := range plan.Cells {
-		d, err := trial.Definition(j.kind, c.Config)
+	for _, c := range j.configs() {
+		d, err := trial.Definition(j.kind, c)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("%s: %w", file, err)}
 		}
@@ -96,15 +96,16 @@ type problem struct {
 // locate finds the server program; with fetch it may be downloaded.
 func (j *job) locate(e *env, fetch bool, progress func(string)) {
 	versions := map[string]bool{}
-	for _, c := range j.plan.Cells {
-		versions[c.Config.Version] = true
+	all := j.configs()
+	for _, c := range all {
+		versions[c.Version] = true
 	}
 	if len(versions) > 1 {
 		j.missing = fmt.Errorf("the study varies engine.version, which this build can't do yet: run one study for each version and compare them")
 		return
 	}
 	j.install, j.missing = j.engine.Locate(e.ctx, engine.Want{
-		Version: j.plan.Cells[0].Config.Version, Cache: filepath.Join(e.cache, "servers"), Fetch: fetch, Progress: progress,
+		Version: all[0].Version, Cache: filepath.Join(e.cache, "servers"), Fetch: fetch, Progress: progress,
 	})
 }
 
@@ -113,8 +114,8 @@ func (j *job) problems(e *env) (all []problem) {
 	if j.missing != nil {
 		all = append(all, problem{j.missing.Error(), "install the server, or let Loadstone fetch it"})
 	}
-	for _, c := range j.plan.Cells {
-		s := c.Config.Shape
+	for _, c := range j.configs() {
+		s := c.Shape
 		for _, p := range j.provider.Check(e.ctx, provider.Shape{CPUs: s.CPUs, CPUSet: s.CPUSet, Memory: s.Memory, CPUShares: s.CPUShares}) {
 			all = append(all, problem{p.Knob + ": " + p.Reason, p.Remedy})
 		}
@@ -129,11 +130,16 @@ func (j *job) problems(e *env) (all []problem) {
 	return slices.Compact(all)
 }
 
-// diskNeeded is what golden states and one instance take: the instance grows
-// by its log (up to max_wal_size and what it keeps) and the new rows.
+// diskNeeded is what golden states and the instances of one trial take: an
+// instance grows by its log (up to max_wal_size and what it keeps) and the
+// new rows.
 func (j *job) diskNeeded() unit.Bytes {
 	const log = 2 * unit.GiB
-	return unit.Bytes(j.goldens+1)*j.dataSize + j.dataSize/2 + log
+	instances := 1
+	for _, c := range j.configs() {
+		instances = max(instances, c.Instances)
+	}
+	return unit.Bytes(j.goldens)*j.dataSize + unit.Bytes(instances)*(j.dataSize*3/2+log)
 }
 
 // overhead is the guess of what a trial takes beside driving, until trials
@@ -150,14 +156,30 @@ func driven(c study.Config) float64 {
 	return (c.Run.Ramp + c.Run.Warmup + c.Run.Measure).Seconds()
 }
 
-// planned lists the trials as records hold them.
-func (j *job) planned() (out []record.Planned) {
-	for _, t := range j.plan.Trials {
-		p := record.Planned{Trial: t.Number, Block: t.Block, Cell: t.Cell + 1, Seed: t.Seed, Dir: t.Dir, Factors: []record.Factor{}}
-		for _, f := range j.plan.Cells[t.Cell].Factors {
-			p.Factors = append(p.Factors, record.Factor{Knob: f.Knob, Value: f.Value})
-		}
-		out = append(out, p)
+// records are trials of the plan as records hold them.
+func (j *job) records(trials []study.Trial) (out []record.Planned) {
+	for _, t := range trials {
+		out = append(out, record.Planned{
+			Trial: t.Number, Block: t.Block, Cell: t.Cell + 1, Seed: t.Seed, Dir: t.Dir,
+			Factors: recordFactors(j.plan.Cells[t.Cell].Factors),
+		})
+	}
+	return out
+}
+
+func recordFactors(from []study.Factor) []record.Factor {
+	out := []record.Factor{}
+	for _, f := range from {
+		out = append(out, record.Factor{Knob: f.Knob, Value: f.Value})
+	}
+	return out
+}
+
+// configs are all configurations that are known beforehand; those of a search
+// lack its load.
+func (j *job) configs() (out []study.Config) {
+	for _, c := range slices.Concat(j.plan.Bases, j.plan.Cells) {
+		out = append(out, c.Config)
 	}
 	return out
 }

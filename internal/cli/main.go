@@ -30,6 +30,8 @@ type commands struct {
 	Plan    planCommand    `cmd:"" help:"Show what a study would run, how long it takes and how much disk it needs; starts nothing."`
 	Resume  resumeCommand  `cmd:"" help:"Run what is missing in a result directory, then write its report."`
 	Report  reportCommand  `cmd:"" help:"Analyse a result directory again and write or print its report."`
+	Compare compareCommand `cmd:"" help:"Say whether the results of two or more runs differ, and by how much."`
+	History historyCommand `cmd:"" help:"Follow the throughput of a study over many runs and find where it changed."`
 	List    listCommand    `cmd:"" help:"List workloads, engines, providers and ready-made studies."`
 	Doctor  doctorCommand  `cmd:"" help:"Tell what this machine can and cannot do, each with the remedy."`
 	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of study files, for editors."`

@@ -66,7 +66,7 @@ func (j *job) outline(e *env) planned {
 	s := j.plan.Study
 	out := planned{
 		Study: s.Name, Question: s.Question, Seed: s.Seed, Cells: len(j.plan.Cells), Repeats: s.Repeats,
-		Trials: j.planned(), Disk: j.diskNeeded(), Problems: []problem{},
+		Trials: j.records(j.plan.Trials), Disk: j.diskNeeded(), Problems: []problem{},
 	}
 	for _, t := range out.Trials {
 		out.Driven += driven(j.plan.Cells[t.Cell-1].Config)
@@ -86,8 +86,9 @@ func (j *job) outline(e *env) planned {
 // unfetchable keeps the error of a study that no fetched server can help: one
 // that varies the version.
 func (j *job) unfetchable() error {
-	for _, c := range j.plan.Cells {
-		if c.Config.Version != j.plan.Cells[0].Config.Version {
+	all := j.configs()
+	for _, c := range all {
+		if c.Version != all[0].Version {
 			return j.missing
 		}
 	}

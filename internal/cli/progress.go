@@ -27,7 +27,9 @@ type progress struct {
 	overhead float64        // seconds that a trial takes beside driving
 	loading  float64        // seconds for loading that may still come
 	stage    string
-	rate     string // last throughput seen
+	short    string    // name of the metric
+	rate     string    // throughput of the last interval
+	measured []float64 // throughput of the measured intervals
 }
 
 func newProgress(e *env, j *job) *progress {
@@ -35,14 +37,15 @@ func newProgress(e *env, j *job) *progress {
 	return &progress{env: e, job: j, live: live, width: width, overhead: j.overhead(), loading: j.loadSeconds()}
 }
 
-// begin sets out what is to be done.
-func (p *progress) begin(pending []record.Planned) {
-	p.trials = len(pending)
+// more sets out what is to be done, or what a search has found to do next.
+func (p *progress) more(pending []record.Planned) {
+	p.trials += len(pending)
 	for _, t := range pending {
 		p.waiting += p.driven(t)
 	}
-	s := p.job.plan.Study
-	p.line("%s: %d trials, about %s", s.Name, p.trials, short(p.waiting+p.overhead*float64(p.trials)+p.loading))
+	if s := p.job.plan.Study; s.Search == nil {
+		p.line("%s: %d trials, about %s", s.Name, p.trials, short(p.waiting+p.overhead*float64(p.trials)+p.loading))
+	}
 }
 
 func (p *progress) driven(t record.Planned) float64 {
@@ -57,7 +60,7 @@ func (p *progress) began(t record.Planned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.number++
-	p.planned, p.since, p.stage, p.rate = t, p.env.clock.Now(), "", ""
+	p.planned, p.since, p.stage, p.rate, p.measured = t, p.env.clock.Now(), "", "", nil
 	p.waiting -= p.driven(t)
 }
 
@@ -65,8 +68,11 @@ func (p *progress) began(t record.Planned) {
 func (p *progress) step(s trial.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.Short != "" {
-		p.rate = fmt.Sprintf("%s %s", grouped(s.Rate), s.Short)
+	if s.Short != "" && s.Stage != "drain" {
+		p.rate, p.short = fmt.Sprintf("%s %s", grouped(s.Rate), s.Short), s.Short
+	}
+	if s.Stage == "measure" {
+		p.measured = append(p.measured, s.Rate)
 	}
 	if s.Stage == "restore" {
 		p.loading = 0 // the golden state is there
@@ -107,8 +113,12 @@ func (p *progress) done(t record.Planned, status record.Status, err error) {
 		p.overhead = (p.overhead + max(0, took-p.driven(t))) / 2
 	}
 	text := p.head() + string(status)
-	if p.rate != "" {
-		text += ", last " + p.rate
+	if n := len(p.measured); n > 0 {
+		sum := 0.0
+		for _, r := range p.measured {
+			sum += r
+		}
+		text += fmt.Sprintf(", about %s %s", grouped(sum/float64(n)), p.short)
 	}
 	text += " in " + short(took)
 	if status == record.Failed {

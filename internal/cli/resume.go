@@ -36,24 +36,46 @@ func (c resumeCommand) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("the study file in %s is not what this build can run: %w", c.Dir, err)
 	}
-	if !reflect.DeepEqual(j.planned(), dir.Study().Plan) {
+	if j.plan.Study.Search == nil && !reflect.DeepEqual(j.records(j.plan.Trials), dir.Study().Plan) {
 		return errors.New("this build plans other trials from the same study file: finish it with the version that began it (" + dir.Study().Loadstone + ")")
 	}
 	var again []record.Status
 	if c.Failed {
 		again = append(again, record.Failed)
 	}
-	pending, err := dir.Pending(again...)
-	if err != nil {
-		return err
-	}
 	show := newProgress(e, j)
-	if len(pending) == 0 {
+	if complete, err := j.complete(dir, again); err != nil {
+		return err
+	} else if complete {
 		show.line("nothing is missing")
 		return publish(e, dir, c.JSON)
 	}
 	if err := j.ready(e, show); err != nil {
 		return err
 	}
-	return j.finish(e, dir, show, pending, c.JSON)
+	return j.finish(e, dir, show, c.JSON, again...)
+}
+
+// complete says that nothing of the study is left to run. A search is complete
+// once every block that it found has been planned and has run.
+func (j *job) complete(dir *record.Dir, again []record.Status) (bool, error) {
+	pending, err := dir.Pending(again...)
+	if err != nil || len(pending) > 0 {
+		return false, err
+	}
+	if j.plan.Study.Search == nil {
+		return true, nil
+	}
+	plan := dir.Study().Plan
+	return len(plan) > 0 && plan[len(plan)-1].Block == j.plan.Study.Repeats && ended(dir.Study().Search) == len(j.plan.Bases), nil
+}
+
+// ended counts the searches that came to their end.
+func ended(search []record.Decision) (n int) {
+	for _, d := range search {
+		if d.Done {
+			n++
+		}
+	}
+	return n
 }

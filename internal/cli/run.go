@@ -12,6 +12,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/observe"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/report"
+	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/trial"
 )
 
@@ -55,7 +56,7 @@ func (c runCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return j.finish(e, dir, show, j.planned(), c.JSON)
+	return j.finish(e, dir, show, c.JSON)
 }
 
 // ready makes sure that everything a study needs is there.
@@ -85,13 +86,13 @@ func (j *job) describe(e *env) record.Study {
 	return record.Study{
 		Format: record.Format, Loadstone: programVersion(), Name: s.Name, Question: s.Question,
 		File: filepath.Base(s.File), Seed: s.Seed, Created: e.clock.Now().UTC().Truncate(time.Second),
-		Machine: m, Plan: j.planned(), Limits: record.Limits{ErrorsPct: s.Limits.ErrorsPct},
+		Machine: m, Plan: j.records(j.plan.Trials), Limits: recordLimits(s.Limits),
 	}
 }
 
-// finish runs the pending trials and, whatever became of them, writes the
-// report of what is there.
-func (j *job) finish(e *env, dir *record.Dir, show *progress, pending []record.Planned, asJSON bool) error {
+// finish runs the trials that are missing, and those whose status is among
+// again, and, whatever became of them, writes the report of what is there.
+func (j *job) finish(e *env, dir *record.Dir, show *progress, asJSON bool, again ...record.Status) error {
 	unlock, err := dir.Lock()
 	if err != nil {
 		return err
@@ -103,14 +104,39 @@ func (j *job) finish(e *env, dir *record.Dir, show *progress, pending []record.P
 		},
 		Plan: j.plan, Dir: dir, Kind: j.kind, Began: show.began, Done: show.done,
 	}
-	show.begin(pending)
-	runErr := seq.Run(e.ctx, pending)
+	runErr := j.runAll(e, dir, &seq, show, again)
 	show.end()
 	unlock()
 	if errors.Is(runErr, context.Canceled) {
 		runErr = fmt.Errorf("stopped; 'loadstone resume %s' runs what is missing", dir.Path())
 	}
 	return errors.Join(runErr, publish(e, dir, asJSON))
+}
+
+// runAll runs what is missing: the trials of the plan, or of the search.
+func (j *job) runAll(e *env, dir *record.Dir, seq *trial.Sequence, show *progress, again []record.Status) error {
+	if j.plan.Study.Search != nil {
+		s := search{env: e, job: j, dir: dir, seq: seq, show: show}
+		return s.run(again...)
+	}
+	pending, err := dir.Pending(again...)
+	if err != nil {
+		return err
+	}
+	show.more(pending)
+	return seq.Run(e.ctx, pending)
+}
+
+// recordLimits are a study's limits as records hold them.
+func recordLimits(l study.Limits) record.Limits {
+	out := record.Limits{
+		ErrorsPct: l.ErrorsPct, CPUPct: l.CPUPct, DiskLatencyS: l.DiskLatency.Seconds(),
+		OtherCPUPct: l.OtherCPUPct, StealPct: l.StealPct,
+	}
+	for _, r := range l.Response {
+		out.Response = append(out.Response, record.ResponseLimit{Type: r.Type, Percentile: r.Percentile, MaxS: r.Max.Seconds()})
+	}
+	return out
 }
 
 // publish analyses a result directory, writes its report and prints where it

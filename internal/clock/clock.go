@@ -1,5 +1,6 @@
 // Package clock is the only place that reads the time or sleeps. Code that
-// needs either takes a Clock, so that tests and the twin bring their own.
+// needs either takes a Clock, so that tests and the twin bring their own: Real
+// for most, Fine where a wait must end within a fraction of a millisecond.
 package clock
 
 import (
@@ -29,7 +30,11 @@ func (Real) SleepUntil(ctx context.Context, t time.Time) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(d)
+	return wait(ctx, time.NewTimer(d))
+}
+
+// wait waits for timer, and leaves it stopped with nothing in its channel.
+func wait(ctx context.Context, timer *time.Timer) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -24,13 +24,17 @@ type collector struct {
 	r    *run
 	sink Sink
 
-	start    time.Duration // of the interval under way
-	series   []series
-	late     *hdrhistogram.Histogram
-	carry    []sample // that ended after the interval under way
-	spare    []sample
-	interval record.Interval
-	failed   bool // the sink did
+	start  time.Duration // of the interval under way
+	series []series
+	late   *hdrhistogram.Histogram
+	carry  []sample // that ended after the interval under way
+	spare  []sample
+	rests  []rest // that are not over, each from where it is not yet counted
+	// Time in rests in nanoseconds, and what of it was handed out in
+	// microseconds, as with the sums of a series.
+	idleNs, idleHanded int64
+	interval           record.Interval
+	failed             bool // the sink did
 
 	totals   []record.Series // counts only, by series
 	unknown  []int64         // by series
@@ -102,6 +106,8 @@ func (c *collector) drain(end time.Duration) {
 		u.mu.Lock()
 		got := u.samples
 		u.samples = c.spare[:0]
+		c.rests = append(c.rests, u.rests...)
+		u.rests = u.rests[:0]
 		u.mu.Unlock()
 		for i := range got {
 			if got[i].end >= end {
@@ -171,6 +177,7 @@ func (c *collector) value(h **hdrhistogram.Histogram, d time.Duration) {
 func (c *collector) emit(end time.Duration) error {
 	i := &c.interval
 	i.Start, i.End, i.InFlight, i.Backlog, i.Late = c.start, end, c.inFlight, c.backlog, filled(c.late)
+	i.IdleSum = c.idle(end)
 	for k := range c.series {
 		s := &c.series[k]
 		s.ResponseSum = s.responseNs/1000 - s.responseHanded
@@ -192,6 +199,25 @@ func (c *collector) emit(end time.Duration) error {
 	c.start = end
 	c.takeCarried(end + c.r.c.Interval)
 	return nil
+}
+
+// idle is the time in µs that users paused up to end and that was not handed
+// out yet. Nobody pauses beyond the end of the run.
+func (c *collector) idle(end time.Duration) int64 {
+	left := c.rests[:0]
+	for _, p := range c.rests {
+		if to := min(p.to, end, time.Duration(c.r.end.Load())); to > p.from {
+			c.idleNs += int64(to - p.from)
+			p.from = to
+		}
+		if p.to > end {
+			left = append(left, p)
+		}
+	}
+	c.rests = left
+	idle := c.idleNs/1000 - c.idleHanded
+	c.idleHanded += idle
+	return idle
 }
 
 // takeCarried counts what ended before end.

@@ -66,7 +66,12 @@ type Config struct {
 	// Users start evenly, or the rate rises linearly, over Ramp; then come
 	// Warmup and Measure, after which no unit starts.
 	Ramp, Warmup, Measure time.Duration
-	Interval              time.Duration // of the series; 0 is DefaultInterval
+	// Profile is the load over time: from the end of the ramp on its phases
+	// follow each other, again and again, until measuring ends. The ramp leads
+	// to the first phase's load. In closed loop users beyond a phase's share
+	// pause between units. Empty is full load.
+	Profile  []Phase
+	Interval time.Duration // of the series; 0 is DefaultInterval
 	// Drain is how long work under way may take after the end before it is
 	// cut off and counted as aborted; 0 is DefaultDrain.
 	Drain time.Duration
@@ -177,6 +182,7 @@ func (c Config) Validate() error {
 	bad(c.Ramp < 0, "ramp %v is negative", c.Ramp)
 	bad(c.Warmup < 0, "warm-up %v is negative", c.Warmup)
 	bad(c.Measure <= 0, "measure %v is not positive", c.Measure)
+	errs = append(errs, validProfile(c.Profile, c.open())...)
 	bad(c.Interval != 0 && c.Interval < time.Millisecond, "interval %v is less than 1ms", c.Interval)
 	bad(c.Drain < 0, "drain %v is negative", c.Drain)
 	bad(c.MaxAttempts < 0 || c.MaxAttempts > math.MaxUint16, "%d attempts: from 1 to %d", c.MaxAttempts, math.MaxUint16)

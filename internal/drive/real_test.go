@@ -114,32 +114,6 @@ func TestRunLeavesNoGoroutines(t *testing.T) {
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
-func TestFineClockNeverWakesEarlyAndObeysItsContext(t *testing.T) {
-	c := &fineClock{}
-	for _, d := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 900 * time.Microsecond, 3 * time.Millisecond} {
-		until := c.Now().Add(d)
-		if err := c.SleepUntil(t.Context(), until); err != nil || c.Now().Before(until) {
-			t.Errorf("waiting for %v: error %v, early %v", d, err, c.Now().Before(until))
-		}
-	}
-	c.naps.Store(maxNaps) // too many nap: the others wait as usual
-	until := c.Now().Add(700 * time.Microsecond)
-	if err := c.SleepUntil(t.Context(), until); err != nil || c.Now().Before(until) {
-		t.Errorf("waiting beside those that nap: error %v, early %v", err, c.Now().Before(until))
-	}
-	c.naps.Store(0)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, d := range []time.Duration{time.Microsecond, time.Hour} {
-		if err := c.SleepUntil(ctx, c.Now().Add(d)); !errors.Is(err, context.Canceled) {
-			t.Errorf("waiting for %v with a cancelled context: %v", d, err)
-		}
-	}
-	if n := c.naps.Load(); n != 0 {
-		t.Errorf("%d naps under way", n)
-	}
-}
-
 // oneUser makes a run with one user that is not started, to call its step.
 func oneUser(tb testing.TB, def *workload.Definition) *user {
 	r := newRun(tb.Context(), Config{Workload: def, Target: instant(), Clock: clock.Real{}, Users: 1, Measure: time.Hour}.complete())

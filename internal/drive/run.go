@@ -32,6 +32,7 @@ type run struct {
 	conns []*conn
 	pool  chan *conn // nil where each user has its own
 	queue *queue     // nil in closed loop
+	shift shifts     // of the users in closed loop
 
 	errors    errorLog
 	poolWaits atomic.Int64
@@ -81,7 +82,7 @@ func Run(ctx context.Context, c Config, sink Sink) (Report, error) {
 func newRun(ctx context.Context, c Config) *run {
 	r := &run{c: c, clock: c.Clock, unitSeries: -1}
 	if _, ok := c.Clock.(clock.Real); ok {
-		r.clock = &fineClock{}
+		r.clock = &clock.Fine{}
 	}
 	if c.Workload.Unit != "" {
 		r.unitSeries = int32(len(c.Workload.Transactions))
@@ -99,6 +100,8 @@ func newRun(ctx context.Context, c Config) *run {
 	}
 	if c.open() {
 		r.queue = &queue{}
+	} else {
+		r.shift = newShifts(c.Profile, c.Ramp, c.Users)
 	}
 	for i := range c.Users {
 		u := &user{r: r, number: i, random: rng.At(c.Seed, rng.Name("back-off"), uint64(i)), unit: sample{late: -1}}
@@ -149,13 +152,12 @@ func (r *run) play(col *collector) {
 	life, over := context.WithCancel(r.work)
 	defer over()
 	var users, others sync.WaitGroup
-	for i, u := range r.users {
+	for _, u := range r.users {
 		if r.queue != nil {
 			users.Go(u.openLoop)
-			continue
+		} else {
+			users.Go(u.closedLoop)
 		}
-		offset := time.Duration(float64(r.c.Ramp) * float64(i) / float64(len(r.users)))
-		users.Go(func() { u.closedLoop(offset) })
 	}
 	if r.queue != nil {
 		others.Go(func() { r.pace(life) })

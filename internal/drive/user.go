@@ -28,8 +28,11 @@ type sample struct {
 // target did it is not known.
 const aborted workload.Status = 255
 
+// rest is a time, since the epoch, in which the profile leaves a user idle.
+type rest struct{ from, to time.Duration }
+
 // user is one virtual user. All of it belongs to its own goroutine, but for
-// samples (under mu, for the collector) and busy.
+// samples and rests (under mu, for the collector) and busy.
 type user struct {
 	r      *run
 	number int
@@ -46,15 +49,23 @@ type user struct {
 	// lock is its own and next to never contended.
 	mu      sync.Mutex
 	samples []sample
+	rests   []rest // also those to come and under way, whose ends are known
 
 	busy atomic.Bool // a unit is under way
 }
 
-// closedLoop plays the script until the run ends, starting at offset.
-func (u *user) closedLoop(offset time.Duration) {
+// closedLoop plays the script until the run ends.
+func (u *user) closedLoop() {
 	r := u.r
-	next, planned := offset, offset > 0
+	next := r.shift.start(u.number, len(r.users))
+	planned := next > 0
 	for first := true; ; first = false {
+		if at := r.shift.resume(u.number, next); at > next {
+			u.mu.Lock()
+			u.rests = append(u.rests, rest{next, at})
+			u.mu.Unlock()
+			next, planned = at, true
+		}
 		s := u.script.Next()
 		intended := next + s.Keying
 		planned = planned || s.Keying > 0

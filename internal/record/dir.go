@@ -96,6 +96,22 @@ func (d *Dir) Study() Study { return d.study }
 // Source is the text of the study file.
 func (d *Dir) Source() []byte { return slices.Clone(d.source) }
 
+// Grow rewrites study.json with more trials behind those of the plan so far,
+// and with the decisions that led there: a search plans as it goes.
+func (d *Dir) Grow(more []Planned, search []Decision) error {
+	s := d.study
+	s.Plan = slices.Concat(s.Plan, more)
+	s.Search = search
+	if err := checkPlan(s.Plan); err != nil {
+		return fmt.Errorf("growing the plan: %w", err)
+	}
+	if err := writeJSON(filepath.Join(d.path, "study.json"), s); err != nil {
+		return fmt.Errorf("growing the plan: %w", err)
+	}
+	d.study = s
+	return nil
+}
+
 // trial is the directory of a planned trial.
 func (d *Dir) trial(p Planned) string { return filepath.Join(d.path, "trials", p.Dir) }
 

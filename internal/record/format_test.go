@@ -52,7 +52,7 @@ func TestFormat1StaysReadable(t *testing.T) {
 		}
 		last := c.intervals[n-1]
 		s := last.Types[2]
-		if last.End != time.Duration(n)*time.Second || last.InFlight != int64(n) || last.Backlog != 2 || s.Committed != int64(n) || s.RolledBack != 1 ||
+		if last.End != time.Duration(n)*time.Second || last.InFlight != int64(n) || last.Backlog != 2 || last.IdleSum != 0 || s.Committed != int64(n) || s.RolledBack != 1 ||
 			s.ResponseSum != 7 || s.ThinkSum != 8 || s.Errors[5] != 5 || s.Max/100 != int64(n)*10 {
 			t.Errorf("trial %d: %+v", i+1, last)
 		}

@@ -32,6 +32,18 @@ type Study struct {
 	Machine   Machine   `json:"machine"`
 	Plan      []Planned `json:"plan"`
 	Limits    Limits    `json:"limits"`
+	// Search tells how the loads in Plan were found, where the study left that
+	// to Loadstone: each decision in its order.
+	Search []Decision `json:"search,omitempty"`
+}
+
+// Decision is one step of a search for the load of saturation.
+type Decision struct {
+	Base string  `json:"base,omitempty"` // the other factors: "instance.cpus = 2"
+	Knob string  `json:"knob"`           // "users"
+	Load float64 `json:"load"`           // to be tried next; where Done, the best
+	Done bool    `json:"done"`
+	Why  string  `json:"why"`
 }
 
 // Planned is one trial of the plan, in the order of running.
@@ -316,6 +328,10 @@ type Interval struct {
 	// InFlight is the number of units under way at End, and Backlog how many
 	// arrivals wait for a user to serve them (open loop).
 	InFlight, Backlog int64
+	// IdleSum is the time that users of a closed loop were left idle by the
+	// profile of the load, in microseconds, all users added up: neither response
+	// nor think time, but part of Little's law.
+	IdleSum int64
 	// Late is how much later than it could the driver began work: after the
 	// intended start where a user was free to keep it. A wait for a user or a
 	// connection is not the driver's lateness (it is in the response time and

@@ -210,6 +210,7 @@ func parseLoad(name string, data []byte, intervals []Interval) ([]Interval, erro
 	if err := t.expect(loadHeader); err != nil {
 		return nil, err
 	}
+	idle := t.expect(loadHeader+idleColumn) == nil
 	for n := range intervals {
 		i := &intervals[n]
 		if !t.next() {
@@ -219,6 +220,12 @@ func parseLoad(name string, data []byte, intervals []Interval) ([]Interval, erro
 		var ok2, ok3 bool
 		i.InFlight, ok2 = t.count(false)
 		i.Backlog, ok3 = t.count(false)
+		if idle {
+			_, _ = t.field(), t.field() // lateness is read from its histogram
+			var ok4 bool
+			i.IdleSum, ok4 = t.count(false)
+			ok3 = ok3 && ok4
+		}
 		if !ok1 || !ok2 || !ok3 {
 			return nil, t.errorf("not a line of the load")
 		}

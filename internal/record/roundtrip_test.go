@@ -46,6 +46,7 @@ func drawIntervals(t *rapid.T, series int) []Interval {
 		i.End = i.Start + length
 		at = i.End
 		i.InFlight, i.Backlog = rapid.Int64Range(0, math.MaxInt64).Draw(t, "in flight"), rapid.Int64().Draw(t, "backlog")
+		i.IdleSum = rapid.Int64Range(0, math.MaxInt64).Draw(t, "idle")
 		i.Late = drawHistogram(t, "late")
 		for range series {
 			s := Series{

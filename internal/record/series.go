@@ -23,6 +23,7 @@ const (
 	seriesHeader  = "start_s,end_s,type,committed,rolled_back,retries,error_retry,error_deadlock,error_timeout,error_connection,error_fatal,response_sum_us,think_sum_us,p50_us,p95_us,p99_us,max_us"
 	loadComment   = "# Loadstone load, format 1. One line for each interval; times in seconds since the epoch.\n"
 	loadHeader    = "end_s,in_flight,backlog,late_p99_us,late_max_us"
+	idleColumn    = ",idle_us" // which the first files of format 1 have not
 )
 
 // InstanceWriter records what a driver saw of one instance: a drive.Sink.
@@ -51,7 +52,7 @@ func (w *Writer) newInstance(i int) (*InstanceWriter, error) {
 	if iw.series, err = w.open(dir+seriesName, seriesComment+seriesHeader+"\n"); err != nil {
 		return nil, err
 	}
-	if iw.load, err = w.open(dir+loadName, loadComment+loadHeader+"\n"); err != nil {
+	if iw.load, err = w.open(dir+loadName, loadComment+loadHeader+idleColumn+"\n"); err != nil {
 		return nil, err
 	}
 	log, err := w.open(dir+histogramsName, "")
@@ -122,10 +123,11 @@ func (iw *InstanceWriter) loadLine(i Interval) []byte {
 	b := appendSeconds(iw.buf[:0], i.End)
 	b = appendInts(b, i.InFlight, i.Backlog)
 	if i.Late == nil {
-		return append(b, ",,\n"...)
+		b = append(b, ",,"...)
+	} else {
+		b = appendInts(b, i.Late.ValueAtPercentilesSlice([]float64{99, 100})...)
 	}
-	q := i.Late.ValueAtPercentilesSlice([]float64{99, 100})
-	iw.buf = append(appendInts(b, q...), '\n')
+	iw.buf = append(appendInts(b, i.IdleSum), '\n')
 	return iw.buf
 }
 

@@ -101,6 +101,10 @@ func TestPairedMatchesSciPy(t *testing.T) {
 	if p.Verdict != stats.Equivalent {
 		t.Errorf("verdict %q, want equivalent: TOST is below 5 %%", p.Verdict)
 	}
+	p = stats.Paired([]float64{100, 99, 101, 100}, []float64{101, 98, 105, 103}, 0.95, 0.04)
+	if p.Verdict != stats.Unresolved || p.EquivalenceP < 0.05 || p.EquivalenceP > 0.1 {
+		t.Errorf("verdict %q with TOST at %g, want not resolved", p.Verdict, p.EquivalenceP)
+	}
 }
 
 // statsmodels.stats.power.TTestPower().solve_power, rounded up

@@ -90,21 +90,28 @@ func Bootstrap(n int, confidence float64, src Source, statistic func(times []int
 			draws = append(draws, weighted{v, p})
 		}
 	}
-	if n <= exactRuns {
-		times := make([]int, n)
-		enumerate(times, 0, n, multinomial(n), take)
-	} else {
-		for range bootstrapDraws {
-			times := make([]int, n)
-			for range n {
-				times[intN(src, n)]++
-			}
-			take(times, 1)
-		}
-	}
+	resample(n, src, take)
 	out.Low = weightedQuantile(draws, (1-confidence)/2)
 	out.High = weightedQuantile(draws, (1+confidence)/2)
 	return out
+}
+
+// resample calls take for draws of n runs with replacement, each with its
+// probability or weight: all draws up to exactRuns, then bootstrapDraws. times
+// is only lent.
+func resample(n int, src Source, take func(times []int, p float64)) {
+	times := make([]int, n)
+	if n <= exactRuns {
+		enumerate(times, 0, n, multinomial(n), take)
+		return
+	}
+	for range bootstrapDraws {
+		clear(times)
+		for range n {
+			times[intN(src, n)]++
+		}
+		take(times, 1)
+	}
 }
 
 const (

@@ -105,9 +105,9 @@ func TestMeanOfRunCoversCorrelatedSeries(t *testing.T) {
 		{3600, 0.9, 0.94, 0.96},
 	} {
 		r := noise{src: 13}
-		got := part(draws/4, func() bool { return holds(stats.MeanOfRun(r.ar1(c.n, 50, 2, c.phi), 0.95).Interval, 50) })
+		got := part(draws/8, func() bool { return holds(stats.MeanOfRun(r.ar1(c.n, 50, 2, c.phi), 0.95).Interval, 50) })
 		t.Logf("n = %d, φ = %g", c.n, c.phi)
-		inside(t, "coverage", got, c.low-0.006, c.high+0.006)
+		inside(t, "coverage", got, c.low-0.008, c.high+0.008)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestShiftInFindsNoneWhereThereIsNone(t *testing.T) {
 		most float64
 	}{{30, 0, 0.015}, {120, 0, 0.015}, {120, 0.5, 0.03}, {360, 0.5, 0.015}, {360, 0.8, 0.025}} {
 		r := noise{src: 17}
-		got := part(draws/4, func() bool { return stats.ShiftIn(r.ar1(c.n, 100, 5, c.phi)).P < 0.01 })
+		got := part(draws/5, func() bool { return stats.ShiftIn(r.ar1(c.n, 100, 5, c.phi)).P < 0.01 })
 		t.Logf("n = %d, φ = %g", c.n, c.phi)
 		inside(t, "false positives at 1 %", got, 0, c.most)
 	}
@@ -324,7 +324,7 @@ func TestEquivalenceIsSeldomClaimedAtTheMargin(t *testing.T) {
 func TestUSLIntervalsHoldTheLaw(t *testing.T) {
 	for _, repeats := range []int{1, 5} {
 		r := noise{src: 26}
-		hits := part(100, func() bool {
+		hits := part(60, func() bool {
 			var loads []stats.Load
 			for _, n := range []float64{1, 2, 4, 8, 12, 16, 24, 32} {
 				x := 500 * n / (1 + 0.05*(n-1) + 0.002*n*(n-1))

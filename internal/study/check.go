@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
@@ -32,8 +33,44 @@ func (c *checker) config(s *Study, m map[string]entry) Config {
 	cfg.Engine.Params = c.params(m, "engine")
 	cfg.Provider.Params = c.params(m, "provider")
 	cfg.Settings = c.settingValues(m)
-	c.combinations(m, cfg)
+	c.window(m, &cfg)
+	cfg.Load.Profile = c.phases(m, cfg)
+	c.combinations(s, m, cfg)
+	c.limitedTypes(m)
 	return cfg
+}
+
+// longestMeasure bounds measuring where the file does not.
+const longestMeasure = 7 * 24 * time.Hour
+
+// window completes and checks how long is measured.
+func (c *checker) window(m map[string]entry, cfg *Config) {
+	r := &cfg.Run
+	adaptive := c.measured || c.given("run.measure.precision") || c.given("run.measure.checkpoints")
+	if adaptive && !c.given("run.measure.max") {
+		r.MeasureMax = min(10*r.Measure, longestMeasure)
+	}
+	at := c.blame(m, "run.measure.max", "run.measure", "run.measure.precision")
+	switch {
+	case r.Measure == 0 || r.MeasureMax == 0: // not known or not right
+	case r.Measure > r.MeasureMax:
+		c.faultOnce("measure over max", at, fmt.Sprintf("measuring takes at least %s and at most %s", short(r.Measure), short(r.MeasureMax)),
+			"run.measure.max no less than run.measure")
+	case r.PrecisionPct > 0 && r.Measure == r.MeasureMax:
+		c.faultOnce("precision in fixed time", at, fmt.Sprintf("a precision is asked for, but measuring takes %s in any case", short(r.Measure)),
+			"run.measure.max over run.measure")
+	}
+}
+
+// short writes a duration without empty parts: 2m, not 2m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, empty := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, empty) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // orDefault fills in the defaults that depend on other knobs.
@@ -66,7 +103,11 @@ func (c *checker) value(k knob, e entry) bool {
 			err = fmt.Errorf("the text is empty")
 		}
 		if err != nil {
-			c.fault(e.value, k.Name+": "+err.Error(), k.allowed())
+			allowed := k.allowed()
+			if _, varied := c.varied[k.Name]; !varied {
+				allowed = orSaturate(k.Name, allowed)
+			}
+			c.fault(e.value, k.Name+": "+err.Error(), allowed)
 		}
 		return err == nil
 	})
@@ -261,7 +302,7 @@ func (c *checker) settingValues(m map[string]entry) map[string]string {
 }
 
 // combinations reports values that are right alone and impossible together.
-func (c *checker) combinations(m map[string]entry, cfg Config) {
+func (c *checker) combinations(s *Study, m map[string]entry, cfg Config) {
 	if c.given("users") && c.given("rate") {
 		c.faultOnce("users and rate", c.whereGiven("rate"), "rate and users exclude each other: users wait for their work to end (closed loop), arrivals at a rate do not (open loop)", "one of the two")
 	}
@@ -271,6 +312,11 @@ func (c *checker) combinations(m map[string]entry, cfg Config) {
 	if n, users := cfg.Load.Connections, cfg.Load.Users; users > 0 && n > users {
 		c.faultOnce("connections over users", c.blame(m, "connections", "users"),
 			fmt.Sprintf("%d connections are more than %d users can use", n, users), "as many connections as users, or fewer")
+	}
+	if n := cfg.Load.Connections; c.searched("users") && s.Search != nil && float64(n) > s.Search.From {
+		c.faultOnce("connections over users", c.blame(m, "connections"),
+			fmt.Sprintf("%d connections are more than the users with whom the search begins can use: %s", n, s.Search.amount(s.Search.From)),
+			"as many connections as saturate.from, or fewer")
 	}
 	if set := cfg.Shape.CPUSet; set != "" {
 		if cpus, err := parseCPUs(set); err == nil && cfg.Shape.CPUs > float64(len(cpus)) {
@@ -284,6 +330,9 @@ func (c *checker) combinations(m map[string]entry, cfg Config) {
 func (c *checker) whereGiven(path string) *node {
 	if e, ok := c.base[path]; ok {
 		return e.key
+	}
+	if c.searched(path) {
+		return c.search.key
 	}
 	return c.varied[path].key
 }

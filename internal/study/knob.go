@@ -81,6 +81,8 @@ var (
 	versionText = regexp.MustCompile(versionPattern)
 	settingName = regexp.MustCompile(settingPattern)
 	studyName   = regexp.MustCompile(namePattern)
+
+	percentileName = regexp.MustCompile(percentilePattern)
 )
 
 // knobs returns the table, in the order of the guide.
@@ -124,8 +126,7 @@ func choiceKnobs() []knob {
 		{Param: unit.Param{Name: "provider.name", About: "Where instances live."},
 			set: func(_ *Study, c *Config, t string) { c.Provider.Name = t }},
 		{Param: unit.Param{Name: "instances", Kind: unit.Int, Default: "1", Min: "1", Max: "64", About: "How many databases are driven at once, each by users of its own."},
-			shape: "a whole number from 1 to 64, or saturate",
-			set:   func(_ *Study, c *Config, t string) { c.Instances = int(number(t)) }},
+			set: func(_ *Study, c *Config, t string) { c.Instances = int(number(t)) }},
 	}
 }
 
@@ -164,7 +165,6 @@ func instanceKnobs() []knob {
 func loadKnobs() []knob {
 	return []knob{
 		{Param: unit.Param{Name: "users", Kind: unit.Int, Min: "1", Max: "100000", About: "Closed loop: how many users work at once on each instance, each starting its next piece of work when the last has ended; 1 where neither users nor rate is given."},
-			shape: "a whole number from 1 to 100000, or saturate",
 			set: func(_ *Study, c *Config, t string) { c.Load.Users = int(number(t)) }},
 		{Param: unit.Param{Name: "rate", About: "Open loop: how many pieces of work arrive at each instance, whether the database keeps up or not."},
 			also: func(t string) error {
@@ -174,7 +174,7 @@ func loadKnobs() []knob {
 				_, err := parseRate(t)
 				return err
 			},
-			shape: "a number a unit of time (s, min, h), such as 200/s, or saturate", pattern: ratePattern,
+			shape: "a number a unit of time (s, min, h), such as 200/s", pattern: ratePattern,
 			same: func(t string) string {
 				if r, err := parseRate(t); err == nil {
 					return fmt.Sprint(r)
@@ -256,6 +256,12 @@ func limitKnobs() []knob {
 		{Param: unit.Param{Name: "limits.cpu", Kind: unit.Share, Min: "1%", Max: "100%", About: "How much of its CPUs an instance may use; left out, no limit."},
 			fixed: fixed,
 			set:   func(s *Study, _ *Config, t string) { s.Limits.CPUPct, _ = unit.ParsePercent(t) }},
+		{Param: unit.Param{Name: "limits.other_cpu", Kind: unit.Share, Default: "10%", Min: "1%", Max: "100%", About: "How much of the machine's CPU processes that are not part of the study may use before a result is invalid."},
+			fixed: fixed,
+			set:   func(s *Study, _ *Config, t string) { s.Limits.OtherCPUPct, _ = unit.ParsePercent(t) }},
+		{Param: unit.Param{Name: "limits.steal", Kind: unit.Share, Default: "2%", Min: "1%", Max: "100%", About: "How much of the machine's CPU a hypervisor may give to others before a result is invalid."},
+			fixed: fixed,
+			set:   func(s *Study, _ *Config, t string) { s.Limits.StealPct, _ = unit.ParsePercent(t) }},
 		{Param: unit.Param{Name: "limits.disk_latency", Kind: unit.Time, Min: "1us", Max: "1h", About: "How long a disk request may take on average; left out, no limit."},
 			fixed: fixed,
 			set:   func(s *Study, _ *Config, t string) { s.Limits.DiskLatency, _ = unit.ParseDuration(t) }},
@@ -273,9 +279,10 @@ func float(text string) float64 {
 	return f
 }
 
+const mostRate = 1e7 // a second
+
 // parseRate reads a rate such as 200/s, in pieces of work a second.
 func parseRate(text string) (perSecond float64, err error) {
-	const most = 1e7
 	count, per, ok := strings.Cut(text, "/")
 	seconds := map[string]float64{"s": 1, "min": 60, "h": 3600}[strings.TrimSpace(per)]
 	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
@@ -284,8 +291,8 @@ func parseRate(text string) (perSecond float64, err error) {
 		return 0, fmt.Errorf("%q is not a rate", text)
 	case n <= 0:
 		return 0, fmt.Errorf("%s is out of range: a rate is more than 0", text)
-	case n/seconds > most:
-		return 0, fmt.Errorf("%s is out of range: at most %.0f/s", text, most)
+	case n/seconds > mostRate:
+		return 0, fmt.Errorf("%s is out of range: at most %.0f/s", text, mostRate)
 	}
 	return n / seconds, nil
 }

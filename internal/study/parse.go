@@ -20,6 +20,8 @@ func Parse(file string, src []byte, known Known) (*Study, error) {
 	s := &Study{File: file, Source: slices.Clone(src)}
 	if root := c.tree(src); root != nil {
 		c.root(root)
+		s.Search = c.readSearch()
+		s.Limits.Response = c.limits()
 		s.Base = c.config(s, c.base)
 		s.cells = c.cells(s)
 		s.Vary = c.vary()
@@ -46,9 +48,14 @@ type checker struct {
 	base   map[string]entry // what is set, by dotted path
 	varied map[string]entry // what varies: key is the name below vary
 	axes   []axis
-	right  map[rightKey]bool // what the check of a value said
-	checks map[string]error  // what Offer.Check said, by the parameters
-	top    *node
+	search entry // the knob that is searched for; zero where none is
+	// measured says that run.measure is a section.
+	measured bool
+	profile  profile
+	response []responseLimit
+	right    map[rightKey]bool // what the check of a value said
+	checks   map[string]error  // what Offer.Check said, by the parameters
+	top      *node
 }
 
 // entry is a value and the name it stands under.
@@ -110,6 +117,10 @@ func (c *checker) root(n *node) {
 		switch name := p.key.text; {
 		case name == "vary":
 			c.readVary(p)
+		case name == "profile":
+			c.readProfile(p)
+		case slices.Contains(searchable(), name) && p.value.shape == scalar && p.value.text == saturate:
+			c.searchFor(p)
 		case slices.Contains(sections(), name):
 			c.section(p)
 		default:
@@ -120,7 +131,7 @@ func (c *checker) root(n *node) {
 
 // topNames are the names that may stand at the top, but vary.
 func (c *checker) topNames() []string {
-	names := sections()
+	names := append(sections(), "profile")
 	for _, k := range c.table {
 		if !strings.Contains(k.Name, ".") {
 			names = append(names, k.Name)
@@ -136,13 +147,18 @@ func (c *checker) unknown(key *node, in string, candidates []string) {
 	if in != "" {
 		what += " in " + in
 	}
+	if in != "" && slices.ContainsFunc(candidates, func(n string) bool { return distance(n, key.text) == 1 }) {
+		c.fault(key, what+didYouMean(key.text, candidates), "")
+		return
+	}
 	for _, k := range c.table {
-		home, leaf, nested := strings.Cut(k.Name, ".")
+		home, leaf := splitPath(k.Name)
 		switch {
-		case k.Name == key.text && nested && in == "": // instance.cpus: 2 at the top
-			c.fault(key, fmt.Sprintf("%s; write it as a section, %s: {%s: …}", what, home, leaf), "")
+		case k.Name == key.text && home != "" && in == "": // instance.cpus: 2 at the top
+			parts := strings.Split(k.Name, ".")
+			c.fault(key, fmt.Sprintf("%s; write it as a section, %s: …%s", what, strings.Join(parts, ": {"), strings.Repeat("}", len(parts)-1)), "")
 			return
-		case leaf == key.text && leaf != "name" && in != home:
+		case leaf == key.text && leaf != "name" && home != "" && in != home:
 			c.fault(key, fmt.Sprintf("%s; %s belongs in the section %s", what, leaf, home), "")
 			return
 		}
@@ -158,6 +174,12 @@ func (c *checker) unknown(key *node, in string, candidates []string) {
 	c.fault(key, what, strings.Join(candidates, ", "))
 }
 
+// splitPath takes the last name of a path off.
+func splitPath(path string) (home, leaf string) {
+	dot := strings.LastIndexByte(path, '.')
+	return path[:max(dot, 0)], path[dot+1:]
+}
+
 // section reads one section of knobs into c.base.
 func (c *checker) section(p pair) {
 	name := p.key.text
@@ -170,6 +192,10 @@ func (c *checker) section(p pair) {
 		switch {
 		case path == "engine.settings":
 			c.settings(q)
+		case path == "run.measure" && q.value.shape == section:
+			c.measure(q)
+		case path == "limits.response":
+			c.readResponse(q)
 		case slices.Contains(chosen(), name), slices.Contains(names, q.key.text):
 			c.scalar(path, q) // parameters are checked when the name is known
 		default:
@@ -204,12 +230,15 @@ func (c *checker) isSection(name string, p pair) bool {
 func (c *checker) namesIn(name string) []string {
 	var names []string
 	for _, k := range c.table {
-		if leaf, ok := strings.CutPrefix(k.Name, name+"."); ok {
+		if home, leaf := splitPath(k.Name); home == name {
 			names = append(names, leaf)
 		}
 	}
-	if name == "engine" {
+	switch name {
+	case "engine":
 		names = append(names, "settings")
+	case "limits":
+		names = append(names, "response")
 	}
 	return names
 }
@@ -234,6 +263,26 @@ func (c *checker) settingName(at *node, name string) bool {
 	return true
 }
 
+// measure reads run.measure where it is a section: the path of its min is
+// run.measure, as where the length is fixed.
+func (c *checker) measure(p pair) {
+	c.measured = true
+	if !c.isSection("run.measure", p) {
+		return
+	}
+	names := append([]string{"min"}, c.namesIn("run.measure")...)
+	for _, q := range p.value.pairs {
+		switch {
+		case q.key.text == "min":
+			c.scalar("run.measure", q)
+		case slices.Contains(names, q.key.text):
+			c.scalar("run.measure."+q.key.text, q)
+		default:
+			c.unknown(q.key, "run.measure", names)
+		}
+	}
+}
+
 // scalar stores a single value in c.base.
 func (c *checker) scalar(path string, p pair) {
 	switch p.value.shape {
@@ -241,15 +290,15 @@ func (c *checker) scalar(path string, p pair) {
 		c.base[path] = entry(p)
 		return
 	case absent:
-		c.fault(p.key, path+" has no value", c.allowed(path))
+		c.fault(p.key, path+" has no value", orSaturate(path, c.allowed(path)))
 	case list:
 		hint := ""
 		if k, ok := c.knob(path); !ok || k.fixed == "" {
 			hint = fmt.Sprintf("; what varies stands under vary, as %s: […]", path)
 		}
-		c.fault(p.value, path+" is a list, not one value"+hint, c.allowed(path))
+		c.fault(p.value, path+" is a list, not one value"+hint, orSaturate(path, c.allowed(path)))
 	case section:
-		c.fault(p.value, path+" is a section, not one value", c.allowed(path))
+		c.fault(p.value, path+" is a section, not one value", orSaturate(path, c.allowed(path)))
 	}
 	// The name was given, if wrongly: nothing more is said of it.
 	c.base[path] = entry{p.key, &node{shape: refused, line: p.key.line, column: p.key.column}}
@@ -302,11 +351,30 @@ func (c *checker) allowed(path string) string {
 	return "text, a number or true or false"
 }
 
-// given says whether path is set or varied.
+// given says whether path is set, varied or searched for.
 func (c *checker) given(path string) bool {
 	_, set := c.base[path]
 	_, varied := c.varied[path]
-	return set || varied
+	return set || varied || c.searched(path)
+}
+
+// leaf takes one value that is not in the table of knobs.
+func (c *checker) leaf(path string, p pair, spec unit.Param) (text string, ok bool) {
+	switch p.value.shape {
+	case refused:
+		return "", false
+	case absent:
+		c.fault(p.key, path+" has no value", spec.Shape())
+		return "", false
+	case list, section:
+		c.fault(p.value, path+" is "+p.value.what()+", not one value", spec.Shape())
+		return "", false
+	}
+	if err := spec.Check(p.value.text); err != nil {
+		c.fault(p.value, path+": "+err.Error(), spec.Shape())
+		return "", false
+	}
+	return p.value.text, true
 }
 
 func offerNames(os []Offer) []string {

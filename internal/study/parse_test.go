@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -139,14 +142,14 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	if s.Repeats != 3 || s.Seed != 1 || s.Limits.ErrorsPct != 1 || s.Base.Instances != 1 {
 		t.Errorf("repeats %d, seed %d, limits %+v, instances %d", s.Repeats, s.Seed, s.Limits, s.Base.Instances)
 	}
-	if s.Base.Load != (Load{Users: 1}) || s.Base.Shape != (Shape{}) || s.Base.Version != "" || len(s.Base.Settings) != 0 {
+	if !reflect.DeepEqual(s.Base.Load, Load{Users: 1}) || s.Base.Shape != (Shape{}) || s.Base.Version != "" || len(s.Base.Settings) != 0 {
 		t.Errorf("base: %+v", s.Base)
 	}
 	if got := s.Base.Workload.Params.Text("size"); got != "small" {
 		t.Errorf("workload.size is %q", got)
 	}
 	open := parse(t, minimal+"rate: 90/min\n").Base.Load
-	if open != (Load{RatePerS: 1.5, Arrivals: "poisson", Connections: 64}) {
+	if !reflect.DeepEqual(open, Load{RatePerS: 1.5, Arrivals: "poisson", Connections: 64}) {
 		t.Errorf("open loop: %+v", open)
 	}
 }
@@ -178,7 +181,7 @@ limits: {errors: 0.5%}
 	if b.Shape != (Shape{CPUs: 1.5, CPUSet: "0-1,4", Memory: 2 * unit.GiB, CPUShares: 512}) {
 		t.Errorf("shape: %+v", b.Shape)
 	}
-	if b.Load != (Load{Users: 8, Connections: 4}) || b.Version != ">=15,<17" {
+	if !reflect.DeepEqual(b.Load, Load{Users: 8, Connections: 4}) || b.Version != ">=15,<17" {
 		t.Errorf("load: %+v, version %q", b.Load, b.Version)
 	}
 	if b.Run.Ramp.Seconds() != 1 || b.Run.Warmup.Minutes() != 2 || b.Run.Measure.Hours() != 1 {
@@ -342,5 +345,119 @@ func TestTheLargestStudyIsReadInBoundedWork(t *testing.T) {
 	}
 	if checks != 100 {
 		t.Errorf("the offer was checked %d times, want 100", checks)
+	}
+}
+
+func TestMeasuringMayDependOnWhatIsSeen(t *testing.T) {
+	second := time.Second
+	for run, want := range map[string]Run{
+		"measure: 20s":                       {Measure: 20 * second},
+		"measure: {min: 20s}":                {Measure: 20 * second, MeasureMax: 200 * second},
+		"measure: {precision: 2%}":           {Measure: 60 * second, MeasureMax: 600 * second, PrecisionPct: 2},
+		"measure: {max: 60s}":                {Measure: 60 * second, MeasureMax: 60 * second},
+		"measure: {min: 1s, max: 1m}":        {Measure: second, MeasureMax: 60 * second},
+		"measure: {checkpoints: 2, min: 2d}": {Measure: 48 * 3600 * second, MeasureMax: longestMeasure, Checkpoints: 2},
+		"measure: {min: 7d, checkpoints: 0}": {Measure: longestMeasure, MeasureMax: longestMeasure},
+		"measure: {min: 1s, max: 7d, precision: 0.01%, checkpoints: 1000}": {
+			Measure: second, MeasureMax: longestMeasure, PrecisionPct: 0.01, Checkpoints: 1000},
+	} {
+		want.Warmup, want.Restore = 30*second, "each"
+		if got := parse(t, minimal+"run: {"+run+"}\n").Base.Run; got != want {
+			t.Errorf("%s:\n%+v, want\n%+v", run, got, want)
+		}
+	}
+	s := parse(t, minimal+"run: {measure: {max: 5m}}\nvary: {run.measure: [10s, 20s], run.measure.precision: [1%, 2%]}\n")
+	for i, c := range s.cells {
+		want := Run{Warmup: 30 * second, Restore: "each", Measure: []time.Duration{10 * second, 20 * second}[i/2], MeasureMax: 300 * second, PrecisionPct: float64(i%2 + 1)}
+		if c.Config.Run != want {
+			t.Errorf("cell %d: %+v, want %+v", i, c.Config.Run, want)
+		}
+	}
+	for i, c := range parse(t, minimal+"vary: {run.measure.checkpoints + run.measure: [[1, 10s], [2, 20s]]}\n").cells {
+		if n := time.Duration(i + 1); c.Config.Run.MeasureMax != n*100*second || c.Config.Run.Checkpoints != i+1 {
+			t.Errorf("cell %d: %+v", i, c.Config.Run)
+		}
+	}
+}
+
+func TestTheSearchAndItsDefaults(t *testing.T) {
+	for src, want := range map[string]Search{
+		"users: saturate":                             {Knob: "users", From: 1, To: 1024, GainPct: 3, Loads: 6},
+		"instances: saturate":                         {Knob: "instances", From: 1, To: 16, GainPct: 3, Loads: 6},
+		"rate: saturate\nsaturate: {from: 90/min}":    {Knob: "rate", From: 1.5, To: 1536, GainPct: 3, Loads: 6},
+		"rate: saturate\nsaturate: {from: 1000000/s}": {Knob: "rate", From: 1e6, To: 1e7, GainPct: 3, Loads: 6},
+		"users: saturate\nsaturate: {from: 2, to: 100000, gain: 0.1%, loads: 16}": {Knob: "users", From: 2, To: 100000, GainPct: 0.1, Loads: 16},
+		"instances: saturate\nsaturate: {from: 59, to: 64}":                       {Knob: "instances", From: 59, To: 64, GainPct: 3, Loads: 6},
+		"instances: saturate\nrate: 10/s":                                         {Knob: "instances", From: 1, To: 16, GainPct: 3, Loads: 6},
+	} {
+		s := parse(t, minimal+src+"\n")
+		if s.Search == nil || *s.Search != want {
+			t.Errorf("%s:\n%+v, want\n%+v", src, s.Search, want)
+		}
+	}
+	if s := parse(t, minimal+"users: 8\n"); s.Search != nil {
+		t.Errorf("a search that nobody asked for: %+v", s.Search)
+	}
+	open := parse(t, minimal+"rate: saturate\nsaturate: {from: 10/s}\n").Base.Load
+	if !reflect.DeepEqual(open, Load{Arrivals: "poisson", Connections: 64}) {
+		t.Errorf("load beside the search: %+v", open)
+	}
+}
+
+func TestLimitsReachTheStudy(t *testing.T) {
+	s := parse(t, minimal+`limits:
+  cpu: 90%
+  disk_latency: 10ms
+  response:
+    purchase: {p99.9: 1h, p50: 5ms}
+    order: {p95: 500ms}
+`)
+	want := Limits{ErrorsPct: 1, CPUPct: 90, DiskLatency: 10 * time.Millisecond, OtherCPUPct: 10, StealPct: 2, Response: []ResponseLimit{
+		{"purchase", 99.9, time.Hour}, {"purchase", 50, 5 * time.Millisecond}, {"order", 95, 500 * time.Millisecond},
+	}}
+	if !reflect.DeepEqual(s.Limits, want) {
+		t.Errorf("%+v, want\n%+v", s.Limits, want)
+	}
+	if s := parse(t, minimal); !reflect.DeepEqual(s.Limits, Limits{ErrorsPct: 1, OtherCPUPct: 10, StealPct: 2}) {
+		t.Errorf("limits that nobody set: %+v", s.Limits)
+	}
+	k := known()
+	k.Workloads[0].Types = nil
+	if _, err := Parse("x.yaml", []byte(minimal+"limits: {response: {anything: {p95: 1s}}}\n"), k); err != nil {
+		t.Errorf("a workload that names no types takes every name, but: %v", err)
+	}
+}
+
+func TestProfileReachesTheLoad(t *testing.T) {
+	const phases = "profile: [{for: 30s, load: 50%}, {for: 10s, load: 100%}]\n"
+	half, full := Phase{30 * time.Second, 50}, Phase{10 * time.Second, 100}
+	rest := Phase{full.For + 30*time.Second + 10*time.Minute, 100} // warm-up and the longest window
+	burst := Phase{100 * time.Millisecond, 1000}
+	for src, want := range map[string][]Phase{
+		"users: 2\n":          nil,
+		"users: 2\n" + phases: {half, full},
+		"users: 2\nprofile_repeat: true\n" + phases:                                             {half, full},
+		"users: 2\nprofile_repeat: false\n" + phases + "run: {measure: {min: 10s, max: 10m}}\n": {half, rest},
+		"rate: 5/s\nprofile: [{for: 100ms, load: 1000%}]\n":                                     {burst},
+	} {
+		if got := parse(t, minimal+src).Base.Load.Profile; !slices.Equal(got, want) {
+			t.Errorf("%s%v, want %v", src, got, want)
+		}
+	}
+	cells := parse(t, minimal+phases+"profile_repeat: false\nusers: 4\nvary: {run.measure: [1s, 2s]}\n").cells
+	for i, c := range cells {
+		want := []Phase{half, {full.For + 30*time.Second + time.Duration(i+1)*time.Second, 100}}
+		if !slices.Equal(c.Config.Load.Profile, want) {
+			t.Errorf("cell %d: %v, want %v", i, c.Config.Load.Profile, want)
+		}
+	}
+}
+
+// TestInstancesMayVary: each of several instances has users of its own.
+func TestInstancesMayVary(t *testing.T) {
+	for i, c := range parse(t, minimal+"users: 4\nvary: {instances: [1, 2, 64]}\n").cells {
+		if want := []int{1, 2, 64}[i]; c.Config.Instances != want || c.Config.Load.Users != 4 {
+			t.Errorf("cell %d: %d instances of %d users", i, c.Config.Instances, c.Config.Load.Users)
+		}
 	}
 }

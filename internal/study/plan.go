@@ -90,6 +90,15 @@ func (p *Plan) ByLoad() []int {
 	return cells
 }
 
+// Load is the load of Cells[cell] as Extend was given it, in the unit of
+// Search.From; 0 where the study searches for none.
+func (p *Plan) Load(cell int) float64 {
+	if p.Bases == nil {
+		return 0
+	}
+	return p.found[cell].load
+}
+
 // add appends a trial of a cell.
 func (p *Plan) add(block, cell int) {
 	digits := max(3, len(fmt.Sprint(p.Study.mostCells()*p.Study.Repeats)))

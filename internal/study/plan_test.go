@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,10 @@ func drawStudy(t *rapid.T) string {
 		"workload.n_searches":       {"1", "5"},
 		"run.warmup":                {"0s", "1m"},
 		"run.measure":               {"1s", "10s"},
+		"run.measure.max":           {"1m", "10m", "7d"},
+		"run.measure.precision":     {"0.5%", "2%"},
+		"run.measure.checkpoints":   {"0", "1", "10"},
+		"instances":                 {"1", "2", "64"},
 		"provider.name":             {"native", "container"},
 		"workload.mode + run.ramp":  {"[strict, 0s]", "[compat, 5s]"},
 		"rate + arrivals":           {"[10/s, poisson]", "[20/min, constant]", "[10/s, constant]"},
@@ -54,6 +59,11 @@ func drawStudy(t *rapid.T) string {
 	}
 	if slices.Contains(picked, "connections") && !slices.Contains(picked, "users") {
 		b.WriteString("users: 8\n")
+	}
+	if slices.Contains(picked, "run.measure.max") && !slices.Contains(picked, "run.measure") {
+		b.WriteString("profile: [{for: 200ms, load: 0%}, {for: 500ms, load: 100%}]\n")
+		vary += "  run.measure: [1s, 2s]\n"
+		picked = append(picked, "run.measure")
 	}
 	if vary != "" {
 		b.WriteString("vary:\n" + vary)
@@ -284,5 +294,191 @@ func TestDurationAddsTheDrivenPhases(t *testing.T) {
 	}
 	if got, want := p.Duration(), 2*(16+21)*time.Second; got != want {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// searchStudy is a study of two configurations that searches for the load.
+const searchStudy = minimal + "vary: {workload.n_searches: [1, 3]}\nrun: {repeats: 3, seed: 9}\n"
+
+func TestTheSearchBeginsWithBasesAlone(t *testing.T) {
+	p, err := NewPlan(parse(t, searchStudy+"users: saturate\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Cells) != 0 || len(p.Trials) != 0 || len(p.Bases) != 2 || p.Duration() != 0 {
+		t.Fatalf("%d cells, %d trials, %d bases", len(p.Cells), len(p.Trials), len(p.Bases))
+	}
+	for i, b := range p.Bases {
+		if len(b.Factors) != 1 || b.Config.Load.Users != 0 || b.Config.Workload.Params.Int("n_searches") != int64(1+2*i) {
+			t.Errorf("base %d: %+v", i, b)
+		}
+	}
+	planned, err := NewPlan(parse(t, searchStudy))
+	if err != nil || planned.Bases != nil || planned.Load(0) != 0 {
+		t.Errorf("a study without a search has bases: %v, %v", planned.Bases, err)
+	}
+}
+
+func TestExtendAddsTheLoad(t *testing.T) {
+	for _, c := range []struct {
+		knob   string
+		load   float64
+		factor Factor
+		dir    string
+		reach  func(Config) bool // says whether the load is in the configuration
+	}{
+		{"users: saturate", 16, Factor{"users", "16"}, "001-b1-n_searches-3-users-16", func(c Config) bool { return c.Load.Users == 16 && c.Load.RatePerS == 0 }},
+		{"rate: saturate\nsaturate: {from: 5/s}", 120, Factor{"rate", "120/s"}, "001-b1-n_searches-3-rate-120-s",
+			func(c Config) bool {
+				return c.Load.RatePerS == 120 && c.Load.Users == 0 && c.Load.Arrivals == "poisson"
+			}},
+		{"rate: saturate\nsaturate: {from: 1/h}", 1.0 / 3600, Factor{"rate", "0.0002777777777777778/s"}, "001-b1-n_searches-3-rate-0.0002777777777777778-s",
+			func(c Config) bool { return c.Load.RatePerS == 1.0/3600 }},
+		{"instances: saturate\nusers: 4", 3, Factor{"instances", "3"}, "001-b1-n_searches-3-instances-3",
+			func(c Config) bool { return c.Instances == 3 && c.Load.Users == 4 }},
+	} {
+		p, err := NewPlan(parse(t, searchStudy+c.knob+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cell, trials := p.Extend(1, c.load, 1)
+		want := []Factor{{"workload.n_searches", "3"}, c.factor}
+		if !slices.Equal(cell.Factors, want) || !c.reach(cell.Config) {
+			t.Errorf("%s: factors %v, instances %d, load %+v", c.knob, cell.Factors, cell.Config.Instances, cell.Config.Load)
+		}
+		if len(trials) != 1 || len(p.Trials) != 1 || trials[0] != p.Trials[0] || len(p.Cells) != 1 {
+			t.Fatalf("%s: trials %v, in the plan %v", c.knob, trials, p.Trials)
+		}
+		if got := trials[0]; got.Number != 1 || got.Block != 1 || got.Cell != 0 || got.Dir != c.dir {
+			t.Errorf("%s: %+v", c.knob, got)
+		}
+		if got := p.Load(0); got != c.load {
+			t.Errorf("%s: the plan holds the load %g, want %g", c.knob, got, c.load)
+		}
+		if len(p.Bases[1].Factors) != 1 {
+			t.Errorf("%s: the base has the factors %v", c.knob, p.Bases[1].Factors)
+		}
+	}
+}
+
+// TestAFoundCellRunsLikeAPlannedOne: a load that a search found has the seeds
+// that it would have had in the file.
+func TestAFoundCellRunsLikeAPlannedOne(t *testing.T) {
+	found, err := NewPlan(parse(t, searchStudy+"users: saturate\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.Extend(0, 8, 1)
+	found.Extend(1, 8, 1)
+	planned, err := NewPlan(parse(t, strings.Replace(searchStudy, "[1, 3]", "[1, 3], users: [8]", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(found.Cells, planned.Cells) {
+		t.Errorf("found %+v, planned %+v", found.Cells, planned.Cells)
+	}
+	for _, x := range found.Trials {
+		for _, y := range planned.Trials {
+			if x.Block == y.Block && x.Cell == y.Cell && x.Seed != y.Seed {
+				t.Errorf("cell %d has seed %d, planned %d", x.Cell, x.Seed, y.Seed)
+			}
+		}
+	}
+}
+
+func TestRepeatsOfASearchAreCompleteBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := Parse("x.yaml", []byte(searchStudy+"users: saturate\n"), known())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases := rapid.SliceOfN(rapid.IntRange(0, 1), 1, 20).Draw(t, "bases")
+		grow := func() *Plan {
+			p, err := NewPlan(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, base := range bases {
+				p.Extend(base, float64((i*7)%23+1), 1) // different loads, up and down
+			}
+			for block := 2; block <= s.Repeats; block++ {
+				if got := p.Repeat(block); !slices.Equal(got, p.Trials[len(p.Trials)-len(bases):]) {
+					t.Fatalf("Repeat returned %v", got)
+				}
+			}
+			return p
+		}
+		p := grow()
+		if again := grow(); !slices.Equal(p.Trials, again.Trials) {
+			t.Fatalf("the same calls gave another plan")
+		}
+		n := len(bases)
+		if len(p.Cells) != n || len(p.Trials) != n*s.Repeats {
+			t.Fatalf("%d cells and %d trials", len(p.Cells), len(p.Trials))
+		}
+		seeds := map[uint64]bool{}
+		for i, trial := range p.Trials {
+			if trial.Number != i+1 || trial.Block != i/n+1 || i > 0 && p.Trials[i-1].Dir >= trial.Dir {
+				t.Fatalf("trial %d is %+v", i, trial)
+			}
+			seeds[trial.Seed] = true
+		}
+		for block := range s.Repeats {
+			seen := make([]bool, n)
+			for _, trial := range p.Trials[block*n : (block+1)*n] {
+				if seen[trial.Cell] {
+					t.Fatalf("cell %d is twice in block %d", trial.Cell, block+1)
+				}
+				seen[trial.Cell] = true
+			}
+		}
+		if len(seeds) != len(p.Trials) {
+			t.Fatalf("%d trials have %d seeds", len(p.Trials), len(seeds))
+		}
+		byLoad := p.ByLoad()
+		for i := range byLoad[1:] {
+			x, y := p.Cells[byLoad[i]], p.Cells[byLoad[i+1]]
+			a, b := x.Config.Workload.Params.Int("n_searches"), y.Config.Workload.Params.Int("n_searches")
+			if a > b || a == b && x.Config.Load.Users >= y.Config.Load.Users {
+				t.Fatalf("%v stands before %v", x.Factors, y.Factors)
+			}
+		}
+		if sorted := slices.Sorted(slices.Values(byLoad)); sorted[0] != 0 || sorted[n-1] != n-1 || len(slices.Compact(sorted)) != n {
+			t.Fatalf("order %v of %d cells", byLoad, n)
+		}
+	})
+}
+
+// TestRepeatsOfASearchAreShuffled: the order in which loads were found is
+// rising, and repeating it would favour some.
+func TestRepeatsOfASearchAreShuffled(t *testing.T) {
+	p, err := NewPlan(parse(t, searchStudy+"users: saturate\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for load := range 10 {
+		p.Extend(0, float64(load+1), 1)
+	}
+	var second, third []int
+	for _, trial := range p.Repeat(2) {
+		second = append(second, trial.Cell)
+	}
+	for _, trial := range p.Repeat(3) {
+		third = append(third, trial.Cell)
+	}
+	if slices.IsSorted(second) || slices.IsSorted(third) || slices.Equal(second, third) {
+		t.Errorf("blocks in the orders %v and %v", second, third)
+	}
+}
+
+func TestPlanOfASearchHasBounds(t *testing.T) {
+	s := parse(t, searchStudy+"users: saturate\n")
+	s.Repeats = maxTrials/(2*mostLoads) + 1
+	if _, err := NewPlan(s); err == nil || !strings.Contains(err.Error(), "44 cells × 228 repeats") {
+		t.Errorf("%d repeats: %v", s.Repeats, err)
+	}
+	s.Repeats--
+	if _, err := NewPlan(s); err != nil {
+		t.Error(err)
 	}
 }

@@ -17,17 +17,22 @@ import (
 func Schema(known Known) []byte {
 	c := &checker{known: known, table: knobs()}
 	properties := object{
-		"vary": c.varySchema(),
+		"vary":    c.varySchema(),
+		"profile": profileSchema(),
 	}
 	for _, k := range c.table {
 		if !strings.Contains(k.Name, ".") {
 			properties[k.Name] = k.schema()
 		}
 	}
+	for _, name := range searchable() {
+		properties[name] = either(properties[name].(object), object{"const": saturate})
+	}
 	for name, about := range map[string]string{
 		"instance": "Size and place of the instance; what is left out is not confined.",
 		"run":      "How each configuration runs.",
-		"limits":   "What a result may hold before it is invalid.",
+		"limits":   "What a result may hold before it is invalid, and where a search ends.",
+		"saturate": "How the load is searched for, where users, rate or instances is saturate.",
 	} {
 		properties[name] = closed(about, c.sectionSchema(name))
 	}
@@ -49,6 +54,11 @@ func Schema(known Known) []byte {
 // object is a JSON object; its keys are written in alphabetical order.
 type object = map[string]any
 
+// either is the schema of what fits a or b; its description is a's.
+func either(a, b object) object {
+	return object{"description": a["description"], "anyOf": []object{a, b}}
+}
+
 // closed is the schema of a section that has these properties and no others.
 func closed(about string, properties object) object {
 	return object{
@@ -64,9 +74,8 @@ func (k knob) schema() object {
 	}
 	o := object{"description": k.About, "pattern": k.pattern}
 	switch {
-	case k.Kind == unit.Int: // of which the pattern allows only some
-		delete(o, "pattern")
-		o["type"], o["const"] = "integer", json.Number(k.Default)
+	case k.pattern == boundPattern: // whole numbers are no texts
+		o["type"], o["minimum"] = []string{"string", "integer"}, 1
 	case k.Name == "engine.version", k.Name == "instance.cpuset", k.Name == "study":
 		// An unquoted 16 is a number to YAML, and patterns bind only texts.
 		o["type"] = []string{"string", "number"}
@@ -142,11 +151,45 @@ func value(k unit.Kind, text string) any {
 func (c *checker) sectionSchema(name string) object {
 	out := object{}
 	for _, k := range c.table {
-		if leaf, ok := strings.CutPrefix(k.Name, name+"."); ok {
+		if home, leaf := splitPath(k.Name); home == name {
 			out[leaf] = k.schema()
 		}
 	}
+	switch name {
+	case "run":
+		whole := c.sectionSchema("run.measure")
+		whole["min"] = out["measure"]
+		out["measure"] = either(out["measure"].(object), closed("Measuring ends between min and max, when what is asked for is reached.", whole))
+	case "limits":
+		out["response"] = responseSchema()
+	}
 	return out
+}
+
+// responseSchema describes limits.response: transaction types, each with its
+// percentiles.
+func responseSchema() object {
+	percentiles := closed("Longest response times by percentile: p95, p99.9.", object{})
+	percentiles["patternProperties"] = object{percentilePattern: paramSchema(responseParam())}
+	return object{
+		"type": "object", "minProperties": 1, "additionalProperties": percentiles,
+		"description": "Longest response times by transaction type; left out, no limit.",
+	}
+}
+
+// profileSchema describes profile: a list of phases.
+func profileSchema() object {
+	properties, required := object{}, []string{}
+	for _, p := range phaseParams() {
+		properties[p.Name] = paramSchema(p)
+		required = append(required, p.Name)
+	}
+	item := closed("One phase.", properties)
+	item["required"] = required
+	return object{
+		"type": "array", "minItems": 1, "maxItems": mostPhases, "items": item,
+		"description": "Load over time, from the end of the ramp on: phases that follow each other.",
+	}
 }
 
 // choiceSchema describes a section that names one of several offers: one

@@ -71,6 +71,8 @@ func (c validator) keyword(name string, want any, s object, v any) string {
 		ok = !isNumber || n >= want.(float64)
 	case "maximum":
 		ok = !isNumber || n <= want.(float64)
+	case "maxItems":
+		ok = !isList || float64(len(items)) <= want.(float64)
 	case "minItems":
 		ok = !isList || float64(len(items)) >= want.(float64)
 	case "minProperties":
@@ -119,8 +121,18 @@ func (c validator) properties(s, v object, at string) string {
 				}
 			}
 		}
-		if s["additionalProperties"] == false && !known {
-			return where + " is not allowed"
+		switch others := s["additionalProperties"].(type) {
+		case bool:
+			if !others && !known {
+				return where + " is not allowed"
+			}
+		case object:
+			if known {
+				break
+			}
+			if why := c.check(others, v[key], where); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
@@ -201,6 +213,8 @@ func TestSchemaRefusesSingleFaults(t *testing.T) {
 		"empty-sections", "impossible-values", "missing-sections", "not-a-section", "just-text", "settings-faults",
 		"unknown-nested", "unknown-offers", "unknown-params", "unknown-top", "vary-fixed", "vary-shapes",
 		"vary-unknown", "vary-values", "version-faults", "wrong-params", "wrong-types", "wrong-units", "rate-faults", "cpuset-faults",
+		"measure-faults", "measure-shapes", "measure-values", "measure-vary", "profile-faults", "profile-empty", "profile-shapes",
+		"limits-faults", "limits-response-shape", "saturate-and-vary", "saturate-values", "saturate-rate-without-unit",
 	} {
 		src := read(t, filepath.Join("testdata", name+".yaml"))
 		if (validator{t}).check(s, decoded(t, src), "study") == "" {
@@ -214,10 +228,21 @@ func TestSchemaRefusesSingleFaults(t *testing.T) {
 func TestSchemaRefusesEachKnobsWrongValue(t *testing.T) {
 	s := schema(t)
 	for _, line := range []string{
-		"instances: 2", "users: 0", "users: 1.5", "users: many", "rate: 200", "rate: 5/day", "arrivals: uniform", "connections: 0",
+		"instances: 0", "instances: 65", "instances: many", "users: 0", "users: 1.5", "users: many", "rate: 200", "rate: 5/day", "arrivals: uniform", "connections: 0",
 		"instance: {cpus: 0}", "instance: {cpuset: a-b}", "instance: {memory: 5}", "instance: {memory: -1GiB}", "instance: {cpu_shares: 1}",
 		"run: {warmup: 5}", "run: {measure: fast}", "run: {repeats: 0}", "run: {restore: never}", "run: {seed: -1}", "run: {}",
-		"limits: {errors: 1}", "limits: {}", "question: [a]", "vary: {}", "vary: {users: []}", "vary: {users: 4}", "vary: {users: [0]}",
+		"run: {measure: {}}", "run: {measure: {min: 5}}", "run: {measure: {max: 0.5}}", "run: {measure: {precision: 2}}",
+		"run: {measure: {checkpoints: -1}}", "run: {measure: {least: 1s}}", "run: {measure: [1s]}", "run: {max: 1m}",
+		"limits: {errors: 1}", "limits: {}", "limits: {cpu: 90}", "limits: {disk_latency: 10}", "limits: {response: {}}",
+		"limits: {response: 1s}", "limits: {response: {order: 1s}}", "limits: {response: {order: {}}}",
+		"limits: {response: {order: {p95: 1}}}", "limits: {response: {order: {95: 1s}}}", "limits: {response: {order: {p100: 1s}}}",
+		"profile: []", "profile: 1m", "profile: {for: 1m, load: 5%}", "profile: [1m]", "profile: [{for: 1m}]", "profile: [{load: 5%}]",
+		"profile: [{for: 1, load: 5%}]", "profile: [{for: 1m, load: 5}]", "profile: [{for: 1m, load: 5%, at: 1s}]", "profile_repeat: maybe",
+		"users: saturated", "rate: saturated", "connections: saturate", "vary: {users: [saturate]}",
+		"users: saturate\nsaturate: {}", "users: saturate\nsaturate: {from: 0}", "users: saturate\nsaturate: {to: many}", "users: saturate\nsaturate: {gain: 3}",
+		"users: saturate\nsaturate: {loads: 5}", "users: saturate\nsaturate: {by: 2}", "rate: saturate\nsaturate: {from: 5/day}",
+		"vary: {run.measure.max: [1]}", "vary: {saturate.gain: [1%]}", "vary: {profile_repeat: [true]}", "vary: {limits.cpu: [90%]}",
+		"vary: {instances: [65]}", "question: [a]", "vary: {}", "vary: {users: []}", "vary: {users: 4}", "vary: {users: [0]}",
 		"vary: {users: [1, 1]}", "vary: {run.seed: [1]}", "vary: {users + rate: [1]}", "vary: {engine.settings.1x: [1]}", "extra: 1",
 	} {
 		src := minimal + line + "\n"
@@ -240,17 +265,19 @@ func TestSchemaDescribesEveryKnob(t *testing.T) {
 		if k.About == "" {
 			t.Errorf("%s has no description", k.Name)
 		}
-		in, leaf, nested := strings.Cut(k.Name, ".")
-		o, ok := properties[in].(object)
-		if !ok {
-			t.Errorf("%s is missing", in)
+		if strings.HasPrefix(k.Name, "provider.") { // the alternatives are tested below
 			continue
 		}
-		if !nested || in == "provider" { // the provider's alternatives are tested below
-			continue
+		o, ok := object{"properties": properties}, true
+		for leaf := range strings.SplitSeq(k.Name, ".") {
+			if either, two := o["anyOf"].([]any); two {
+				o = either[1].(object) // run.measure as a section
+			}
+			if o, ok = o["properties"].(object)[leaf].(object); !ok {
+				break
+			}
 		}
-		o, ok = o["properties"].(object)[leaf].(object)
-		if !ok || o["description"] == "" {
+		if !ok || o["description"] == nil {
 			t.Errorf("%s is missing or without description: %v", k.Name, o)
 		}
 	}

@@ -26,7 +26,9 @@ type Point struct {
 	Load, Value float64 // Value is the throughput, in any unit
 	// RelErrPct is the noise of Value in percent of it; 0 where unknown.
 	RelErrPct float64
-	Broke     string // which limit broke at this load; "" where none did
+	// Broke says why the load does not count, and no larger one: a limit that
+	// it broke, or that its trial failed. "" where it counts.
+	Broke string
 }
 
 const (
@@ -42,9 +44,9 @@ const (
 
 // Next says which load to try after points, which are in the order in which
 // they were tried, each with the load that Next proposed; why is a sentence
-// for the record. Where done, load is the best one found, or 0 where a limit
-// broke at every load. Next proposes no load twice and none outside From and
-// To, and is done after at most 22 loads whatever the points are.
+// for the record. Where done, load is the best one found, or 0 where none
+// counts. Next proposes no load twice and none outside From and To, and is done
+// after at most 22 loads whatever the points are.
 func (s Search) Next(points []Point) (load float64, done bool, why string) {
 	if len(points) == 0 {
 		return s.From, false, fmt.Sprintf("the search begins with %s", s.amount(s.From))
@@ -53,7 +55,7 @@ func (s Search) Next(points []Point) (load float64, done bool, why string) {
 	if h.best < 0 {
 		why := fmt.Sprintf("no result at the first load, %s", s.amount(h.tried[0].Load))
 		if broke := h.tried[0].Broke; broke != "" {
-			why = fmt.Sprintf("a limit broke at the first load, %s (%s)", s.amount(h.tried[0].Load), broke)
+			why = fmt.Sprintf("the first load, %s, does not count (%s)", s.amount(h.tried[0].Load), broke)
 		}
 		return 0, true, why + ": no smaller load may be tried"
 	}
@@ -78,9 +80,9 @@ func (s Search) Next(points []Point) (load float64, done bool, why string) {
 type heard struct {
 	tried []Point // by load, each load once
 	// best is the index of the load with the highest value among those below
-	// the first that broke a limit, -1 where there is none.
+	// the first that does not count, -1 where there is none.
 	best  int
-	broke int  // index of the smallest load that broke a limit, or len(tried)
+	broke int  // index of the smallest load that does not count, or len(tried)
 	fresh bool // the largest load is the last that was tried
 }
 
@@ -113,7 +115,7 @@ func (s Search) heard(points []Point) heard {
 func (s Search) grow(h heard) (float64, string) {
 	if h.broke < len(h.tried) {
 		p := h.tried[h.broke]
-		return 0, fmt.Sprintf("a limit broke at %s (%s)", s.amount(p.Load), p.Broke)
+		return 0, fmt.Sprintf("the growth ends at %s (%s)", s.amount(p.Load), p.Broke)
 	}
 	top := len(h.tried) - 1
 	last := h.tried[top]
@@ -208,7 +210,10 @@ func (s Search) widest(tried []Point) float64 {
 // hi; false where there is none.
 func (s Search) between(lo, hi float64) (float64, bool) {
 	x := s.step(math.Sqrt(lo * hi))
-	return x, lo < x && x < hi
+	if x <= lo || x >= hi { // rounded away
+		x = s.after(lo)
+	}
+	return x, x < hi
 }
 
 // step rounds a load to one that may be proposed: whole users and instances,
@@ -221,15 +226,19 @@ func (s Search) step(load float64) float64 {
 	return math.Round(load)
 }
 
+// after is the least load above another that may be proposed.
+func (s Search) after(load float64) float64 {
+	digit := 1.0
+	if s.Knob == "rate" {
+		digit = math.Pow10(int(math.Floor(math.Log10(load))) - 1) // the unit of the second one
+	}
+	return s.step((math.Floor(load/digit+1e-9) + 1) * digit)
+}
+
 // room is how many different loads the search may try, at most enough.
 func (s Search) room(enough int) int {
-	if s.Knob != "rate" {
-		return int(min(s.To-s.From+1, float64(enough)))
-	}
-	n, last := 1, s.From
-	for n < enough && last < s.To {
-		digit := math.Pow10(int(math.Floor(math.Log10(last))) - 1) // the second one's unit
-		last = s.step((math.Floor(last/digit+1e-9) + 1) * digit)
+	n := 1
+	for load := s.From; n < enough && load < s.To; load = s.after(load) {
 		n++
 	}
 	return n
@@ -247,7 +256,7 @@ func (s Search) value(load float64) string {
 // bare writes a load for people without its unit, where that has been said.
 func (s Search) bare(load float64) string {
 	if s.Knob == "rate" {
-		return strconv.FormatFloat(load, 'g', 4, 64) + "/s"
+		load, _ = strconv.ParseFloat(strconv.FormatFloat(load, 'e', 3, 64), 64)
 	}
 	return s.value(load)
 }
@@ -263,4 +272,10 @@ func (s Search) amount(load float64) string {
 	return s.bare(load) + " " + s.Knob
 }
 
-func percent(pct float64) string { return strconv.FormatFloat(pct, 'g', 2, 64) + " %" }
+// percent writes a percentage with two significant digits, or whole.
+func percent(pct float64) string {
+	if pct >= 99.5 {
+		return fmt.Sprintf("%.0f %%", pct)
+	}
+	return strconv.FormatFloat(pct, 'g', 2, 64) + " %"
+}

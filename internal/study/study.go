@@ -41,7 +41,10 @@ type Limits struct {
 	ErrorsPct   float64       // of all transactions
 	CPUPct      float64       // of what the instance may use
 	DiskLatency time.Duration // mean of reads and writes
-	Response    []ResponseLimit
+	// OtherCPUPct and StealPct bound what processes beside the instances and
+	// the driver, and the hypervisor, may take of the machine's CPU.
+	OtherCPUPct, StealPct float64
+	Response              []ResponseLimit
 }
 
 // ResponseLimit bounds a percentile of one transaction type's latency.

@@ -24,6 +24,7 @@ func known() Known {
 				{Name: "search_batch_size", Kind: unit.Int, Default: "5", Min: "1", Max: "100", About: "Films that a search asks for, on average."},
 				{Name: "n_line_items", Kind: unit.Int, Default: "5", Min: "1", Max: "10", About: "Lines of an order, on average."},
 			},
+			Types: []string{"login", "newcustomer", "browse", "purchase", "order"},
 			Check: func(v unit.Values) error {
 				if v.Text("mode") == "compat" && v.Percent("pct_newcustomers") == 0 {
 					return errors.New("compat always has new customers: pct_newcustomers can't be 0%")

@@ -76,16 +76,16 @@ func (c *checker) mayVary(key *node) bool {
 	}
 	names := c.variable()
 	switch {
+	case in == "limits":
+		c.fault(key, fmt.Sprintf("%s may not vary: limits judge all results alike", path), "")
+	case in == "profile", in == saturate:
+		c.fault(key, fmt.Sprintf("%s may not vary: all cells have one", path), "")
 	case path == "":
 		c.fault(key, "the name of a knob is missing", "KNOB, or KNOB + KNOB for several that change together")
 	case path == "vary":
 		c.fault(key, "vary may not vary itself", "")
 	case path == "engine.settings" || slices.Contains(sections(), path):
 		of := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, path+".") })
-		if len(of) == 0 {
-			c.fault(key, fmt.Sprintf("%s may not vary: limits judge all results alike", path), "")
-			break
-		}
 		c.fault(key, path+" is a section: one of its knobs may vary", strings.Join(of, ", "))
 	default:
 		allowed := names
@@ -103,6 +103,9 @@ func (c *checker) mayVary(key *node) bool {
 
 // meant is didYouMean for dotted paths, where a leaf alone is also understood.
 func (c *checker) meant(path string, names []string) string {
+	if path == "run.measure.min" {
+		return `; did you mean "run.measure"?`
+	}
 	for _, n := range names {
 		if strings.HasSuffix(n, "."+path) {
 			return fmt.Sprintf("; did you mean %q?", n)
@@ -180,7 +183,10 @@ func (c *checker) step(a *axis, at *node, step []*node) bool {
 		path := a.knobs[i].text
 		switch v.shape {
 		case scalar:
-			continue
+			if v.text != saturate || !slices.Contains(searchable(), path) {
+				continue
+			}
+			c.fault(v, path+": saturate is no value to vary: the search finds the load by itself", path+": saturate at the top of the file")
 		case absent:
 			c.fault(at, path+": a value is missing here", c.allowed(path))
 		case refused:
@@ -228,7 +234,11 @@ func texts(step []*node) string {
 func (c *checker) cells(s *Study) []Cell {
 	for _, a := range c.axes {
 		for _, k := range a.knobs {
-			if e, ok := c.base[k.text]; ok {
+			e, set := c.base[k.text]
+			if c.searched(k.text) {
+				e, set = c.search, true
+			}
+			if set {
 				c.fault(k, fmt.Sprintf("%s is varied here and set in line %d", k.text, e.key.line), "one of the two")
 			}
 		}
@@ -237,10 +247,17 @@ func (c *checker) cells(s *Study) []Cell {
 	if len(sound) < len(c.axes) {
 		c.singly(s)
 	}
-	count := 1
+	count, loads := 1, 1
+	if s.Search != nil {
+		loads = mostLoads
+		if loads*s.Repeats > maxTrials {
+			c.fault(c.blame(c.base, "run.repeats"), fmt.Sprintf("the study has more than %d trials: %s", maxTrials, c.size(s)), "fewer repeats")
+			return nil
+		}
+	}
 	for _, a := range sound {
 		count *= len(a.steps)
-		if count*max(s.Repeats, 1) > maxTrials {
+		if count*loads*max(s.Repeats, 1) > maxTrials {
 			c.fault(a.key, fmt.Sprintf("the study has more than %d trials: %s", maxTrials, c.size(s)), "fewer values or repeats")
 			c.singly(s)
 			return nil
@@ -282,6 +299,9 @@ func (c *checker) size(s *Study) string {
 	var parts []string
 	for _, a := range c.axes {
 		parts = append(parts, fmt.Sprintf("%d of %s", len(a.steps), a.key.text))
+	}
+	if s.Search != nil {
+		parts = append(parts, fmt.Sprintf("up to %d of %s", mostLoads, s.Search.Knob))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%d repeats", s.Repeats)), " × ")
 }

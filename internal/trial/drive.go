@@ -104,6 +104,9 @@ func (d *drivers) driveConfig(p *place) drive.Config {
 		Started:  func(epoch time.Time) { d.watch.begin(epoch, p) },
 		Progress: func(g drive.Progress) { d.progress(p.number, g) },
 	}
+	for _, ph := range l.Profile {
+		c.Profile = append(c.Profile, drive.Phase(ph))
+	}
 	if run.MeasureMax > 0 {
 		c.Extend = d.extend.more
 	}

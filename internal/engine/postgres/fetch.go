@@ -3,6 +3,7 @@ package postgres
 import (
 	"archive/tar"
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -19,7 +20,7 @@ import (
 	"strings"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
-	"github.com/xi2/xz"
+	"github.com/ulikunitz/xz"
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -225,7 +226,7 @@ func unpack(ctx context.Context, archive []byte, dir string) error {
 		return err
 	}
 	defer func() { _ = inner.Close() }()
-	plain, err := xz.NewReader(inner, 0)
+	plain, err := xz.NewReader(bufio.NewReader(inner))
 	if err != nil {
 		return err
 	}

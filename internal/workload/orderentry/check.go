@@ -91,11 +91,10 @@ WHERE there IS NULL OR there <> o_ol_cnt`,
 		},
 		{
 			"condition 7", "3.3.2.7", "OL_DELIVERY_D of each line is null exactly where its order's O_CARRIER_ID is",
-			`SELECT count(*) FROM orders
-LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS there, count(ol_delivery_d) AS arrived
-FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id) l
-ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
-WHERE o_carrier_id IS NULL AND arrived <> 0 OR o_carrier_id IS NOT NULL AND (arrived IS NULL OR arrived <> there)`,
+			`SELECT (SELECT count(*) FROM order_line JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
+WHERE ol_delivery_d IS NULL AND o_carrier_id IS NOT NULL)
++ (SELECT count(*) FROM order_line JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
+WHERE ol_delivery_d IS NOT NULL AND o_carrier_id IS NULL)`,
 		},
 		{
 			"condition 11", "3.3.2.11", "of each district, ORDERS less NEW_ORDER is the 2,100 delivered at first and what C_DELIVERY_CNT counts since",
@@ -111,12 +110,12 @@ WHERE entered IS NULL OR arrived IS NULL OR entered - coalesce(waiting, 0) <> 21
 	}
 }
 
-// deliveredToCustomers sums up by customer what was delivered to them.
-const deliveredToCustomers = `(SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS bought FROM orders
-JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount FROM order_line
-WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) l
-ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
-GROUP BY o_w_id, o_d_id, o_c_id) b`
+// deliveredToCustomers sums up by customer what was delivered to them. Lines
+// that cost nothing, as those delivered before loading do, change no sum: to
+// leave them out saves most of the work.
+const deliveredToCustomers = `(SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS bought FROM order_line
+JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
+WHERE ol_delivery_d IS NOT NULL AND ol_amount <> 0 GROUP BY o_w_id, o_d_id, o_c_id) b`
 
 // customerConditions compare balances with orders and payments.
 func customerConditions() []condition {
@@ -148,7 +147,7 @@ func (g *generator) tallyChecks() []workload.Check {
 	}
 	return []workload.Check{
 		{
-			Name: "orders", Clause: "5.4.2",
+			Name: "orders", Clause: "2.4.2.2",
 			About: "ORDERS grew by the committed New-Orders",
 			Query: &workload.Statement{Text: "SELECT count(*) FROM orders"},
 			Want:  grown(newOrderName),

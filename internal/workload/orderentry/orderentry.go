@@ -49,7 +49,7 @@ func Kind() workload.Kind {
 		Params: []unit.Param{
 			{
 				Name: "warehouses", Kind: unit.Int, Default: "10", Min: "1", Max: "100000",
-				About: "how much data: about 100 MB and 500,000 rows a warehouse",
+				About: "how much data: about 120 MB and 500,000 rows each",
 			},
 			{
 				Name: "mode", Kind: unit.Text, Default: procedures, Allowed: []string{procedures, statements},
@@ -117,9 +117,9 @@ func newDefinition(v unit.Values, seed uint64) (*workload.Definition, error) {
 }
 
 // dataSize estimates the loaded database with its indexes, from what
-// PostgreSQL 15 took for 1 and for 10 warehouses.
+// PostgreSQL 15 took for 2 and for 10 warehouses.
 func dataSize(warehouses int64) unit.Bytes {
-	const empty, perWarehouse = 22_000_000, 105_000_000
+	const empty, perWarehouse = 21_000_000, 115_000_000
 	if warehouses > (math.MaxInt64-empty)/perWarehouse {
 		return math.MaxInt64
 	}

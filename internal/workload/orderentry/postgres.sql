@@ -78,37 +78,34 @@ RETURNS TABLE (
     w_1 varchar, w_2 varchar, w_3 varchar, w_4 char, w_5 char,
     d_1 varchar, d_2 varchar, d_3 varchar, d_4 char, d_5 char)
 LANGUAGE plpgsql AS $$
+DECLARE
+    w_named varchar;
+    d_named varchar;
 BEGIN
     IF c_id_in = 0 THEN
         c_id_in := customer_named(c_w_id_in, c_d_id_in, last_in);
     END IF;
-    RETURN QUERY
-    WITH c AS (
-        UPDATE customer
-        SET c_balance = c_balance - amount_in, c_ytd_payment = c_ytd_payment + amount_in,
-            c_payment_cnt = c_payment_cnt + 1,
-            c_data = CASE c_credit WHEN 'BC' THEN
-                left(concat_ws(' ', c_id, c_d_id, c_w_id, d_id_in, w_id_in, amount_in) || '|' || c_data, 500)
-                ELSE c_data END
-        WHERE c_w_id = c_w_id_in AND c_d_id = c_d_id_in AND c_id = c_id_in
-        RETURNING *
-    ), d AS (
-        UPDATE district SET d_ytd = d_ytd + amount_in
-        FROM c WHERE d_w_id = w_id_in AND d_id = d_id_in
-        RETURNING d_name, d_street_1, d_street_2, d_city, d_state, d_zip
-    ), w AS (
-        UPDATE warehouse SET w_ytd = w_ytd + amount_in
-        FROM d WHERE w_id = w_id_in
-        RETURNING w_name, w_street_1, w_street_2, w_city, w_state, w_zip
-    ), h AS (
-        INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
-        SELECT c_id_in, c_d_id_in, c_w_id_in, d_id_in, w_id_in, paid_in, amount_in, w_name || '    ' || d_name FROM w, d
-    )
-    SELECT c_id_in, c_balance, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone,
-        c_since, c_credit, c_credit_lim, (c_discount * 10000)::integer,
-        CASE c_credit WHEN 'BC' THEN left(c_data, 200) END,
-        w_street_1, w_street_2, w_city, w_state, w_zip, d_street_1, d_street_2, d_city, d_state, d_zip
-    FROM c, d, w;
+
+    UPDATE customer
+    SET c_balance = c_balance - amount_in, c_ytd_payment = c_ytd_payment + amount_in,
+        c_payment_cnt = c_payment_cnt + 1,
+        c_data = CASE c_credit WHEN 'BC' THEN
+            left(concat_ws(' ', c_id, c_d_id, c_w_id, d_id_in, w_id_in, amount_in) || '|' || c_data, 500)
+            ELSE c_data END
+    WHERE c_w_id = c_w_id_in AND c_d_id = c_d_id_in AND c_id = c_id_in
+    RETURNING c_id, c_balance, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone,
+        c_since, c_credit, c_credit_lim, (c_discount * 10000)::integer, CASE c_credit WHEN 'BC' THEN left(c_data, 200) END
+    INTO STRICT id, balance, first, middle, last, street_1, street_2, city, state, zip, phone, since, credit, credit_limit, discount, data;
+
+    UPDATE district SET d_ytd = d_ytd + amount_in WHERE d_w_id = w_id_in AND d_id = d_id_in
+    RETURNING d_name, d_street_1, d_street_2, d_city, d_state, d_zip INTO STRICT d_named, d_1, d_2, d_3, d_4, d_5;
+
+    UPDATE warehouse SET w_ytd = w_ytd + amount_in WHERE w_id = w_id_in
+    RETURNING w_name, w_street_1, w_street_2, w_city, w_state, w_zip INTO STRICT w_named, w_1, w_2, w_3, w_4, w_5;
+
+    INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
+    VALUES (c_id_in, c_d_id_in, c_w_id_in, d_id_in, w_id_in, paid_in, amount_in, w_named || '    ' || d_named);
+    RETURN NEXT;
 END $$;
 
 -- orderstatus returns a row for each line of the customer's last order.

@@ -62,7 +62,7 @@ VALUES (:o_id, :d_id, :w_id, :c_id, :entry_d, NULL, :ol_cnt, :all_local)`,
 	t.insertNewOrder = text("insert new order", `INSERT INTO new_order (no_o_id, no_d_id, no_w_id)
 VALUES (:o_id, :d_id, :w_id)`, "o_id", "d_id", "w_id")
 	t.item = text("item", `SELECT i_price, i_name, i_data FROM item WHERE i_id = :i_id`, "i_id")
-	t.stock = text("stock", `SELECT s_quantity, s_data, CASE :d_id WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02
+	t.stock = text("stock", `SELECT s_quantity, s_data, CASE :d_id + 0 WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02
 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 WHEN 7 THEN s_dist_07
 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 ELSE s_dist_10 END
 FROM stock WHERE s_w_id = :w_id AND s_i_id = :i_id {lock update}`, "d_id", "w_id", "i_id")

@@ -140,7 +140,7 @@ func (g *generator) stockTable() workload.Table {
 		Columns: append(columns,
 			whole("s_ytd"), whole("s_order_cnt"), whole("s_remote_cnt"), varchar("s_data", 50)),
 		PrimaryKey: []string{"s_w_id", "s_i_id"},
-		FillFactor: 85,
+		FillFactor: 90,
 		Rows:       g.source(items/itemsPerBatch*g.warehouses, items*g.warehouses, stockRows),
 	}
 }

@@ -113,8 +113,9 @@ func thinkMean(kind int) time.Duration {
 //
 // The items of an order differ from each other, and its lines are numbered in
 // the order of supplying warehouse and item: the order in which stock rows are
-// locked, so that no two orders wait for each other in a circle. Neither
-// changes how often an item is ordered by more than one in a thousand.
+// locked, so that no two orders wait for each other in a circle. Drawn
+// independently, 0.9 % of orders would have an item twice; the share of the
+// most popular item, 0.2 %, falls by about a hundredth of itself.
 func (u *user) enterOrder() {
 	e := &u.entry
 	e.byName, e.customer = false, u.choice.customer.draw(&u.s)

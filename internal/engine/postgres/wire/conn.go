@@ -138,11 +138,11 @@ func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
 		return nil, errors.New("take over the connection to PostgreSQL: the server said more than it should before the first statement")
 	}
 	c := &Conn{
-		net: h.Conn, txStatus: h.TxStatus, pid: h.PID, secretKey: h.SecretKey,
+		txStatus: h.TxStatus, pid: h.PID, secretKey: h.SecretKey,
 		known: map[*workload.Statement]*statement{},
 		named: map[string]*statement{},
 	}
-	if err := c.link.attach(h.Conn); err != nil {
+	if c.net, err = c.link.attach(h.Conn); err != nil {
 		_ = h.Conn.Close()
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (c *Conn) Close() error {
 	} else {
 		c.cancel()
 	}
-	if err := c.net.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	if err := c.net.Close(); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
 		return fmt.Errorf("close the connection to PostgreSQL: %w", err)
 	}
 	return nil

@@ -11,24 +11,25 @@
 // # What the wait costs
 //
 // A driver's own CPU time is taken from the machine under test, so that a call
-// must not cost more here than in a C client. Per call of one row over a Unix
-// socket, on a two-core virtual machine with the server beside, the CPU time of
-// the client process (getrusage, select by primary key, 2 s each):
+// must not cost more here than in a C client. CPU time of the client process
+// (getrusage) per call, a select of one row by primary key over a Unix socket,
+// on two processors with the server and other work beside; ranges over
+// repeats, and over GOMAXPROCS 1 and 2 for all but the last two:
 //
-//	                                 1 user   8 users   64 users
-//	net.Conn Write, then Read        16–19    12–14     14–21 µs
-//	blocking calls on threads        11–18    13–17      8–14 µs
-//	armed write, scheduler told      10       12–14     20–22 µs
-//	armed write, raw calls (used)     9        8–10     10–12 µs
-//	pgbench 15, -M prepared, -j 1     8–12     8–9      13–15 µs
+//	                                        1 user   8 users  64 users
+//	net.Conn's Write, then Read             16–19    12–14    14–21 µs
+//	blocking calls on threads               11–18    13–17     8–14 µs
+//	write in RawConn.Read, scheduler told   10       12–14    20–22 µs
+//	the same with raw calls                  8–10     8–13     9–12 µs
+//	the same, watched for input (used)       5–6      8        6–7 µs
+//	pgbench 15, -M prepared, -j 1            6–9      8–9      6–15 µs
 //
-// (ranges over one and two processors for Go, and repeats). "Armed" is to
-// write inside RawConn.Read, which saves the read that finds nothing; "raw" is
-// not to tell the scheduler of calls that don't block: see link. TCP over
-// loopback costs the kernel some microseconds more on both sides. Threads that
-// block lose where few users leave them idle, because the scheduler's monitor
-// has to take their processors away. BenchmarkBesidePgbench measures the last
-// two lines again.
+// In order, what helps: not to try a read that finds nothing yet (see link);
+// not to tell the scheduler of calls that don't block (see rawCall); and not
+// to be woken when the server takes the request (see socket), which halves the
+// context switches. Threads that block lose with few users, because the
+// scheduler's monitor has to take their processors away. Over TCP only the
+// first two apply. BenchmarkBesidePgbench measures the last two lines again.
 //
 // The package does not pool connections, does not retry, and speaks neither
 // TLS nor COPY out.

@@ -20,7 +20,8 @@ import (
 // the server answers in any case.
 type link struct {
 	conn net.Conn
-	raw  syscall.RawConn // nil where the ordinary way must do
+	own  *socket         // the socket where it is our own, else nil
+	raw  syscall.RawConn // to wait with; nil where the ordinary way must do
 	step func(fd uintptr) bool
 
 	pending []byte // to write before reading
@@ -29,18 +30,14 @@ type link struct {
 	err     error
 }
 
-// attach makes conn the link's connection.
-func (l *link) attach(conn net.Conn) error {
-	l.conn = conn
-	if sc, ok := conn.(syscall.Conn); ok && rawCalls {
-		raw, err := sc.SyscallConn()
-		if err != nil {
-			return fmt.Errorf("file descriptor of the connection to PostgreSQL: %w", err)
-		}
-		l.raw = raw
+// attach makes conn the link's connection, and returns what to use from then
+// on in its place.
+func (l *link) attach(conn net.Conn) (net.Conn, error) {
+	if err := l.takeOver(conn); err != nil {
+		return nil, fmt.Errorf("take over the socket to PostgreSQL: %w", err)
 	}
 	l.step = l.exchange // made once: a method value allocates
-	return nil
+	return l.conn, nil
 }
 
 // send sets what goes out before the next fill. b must stay as it is until
@@ -82,6 +79,9 @@ func (l *link) flush() error {
 
 // exchange is one attempt of RawConn.Read; false means "wait until readable".
 func (l *link) exchange(fd uintptr) bool {
+	if l.own != nil {
+		fd = l.own.fd // what is waited on is not what is read
+	}
 	if len(l.pending) > 0 {
 		n, errno := rawCall(rawWrite, fd, l.pending)
 		switch {
@@ -118,6 +118,9 @@ func (l *link) spoke(buf []byte) (n int, err error) {
 		return 0, nil
 	}
 	err = l.raw.Read(func(fd uintptr) bool {
+		if l.own != nil {
+			fd = l.own.fd
+		}
 		// A failure shows again in the next fill.
 		n, _ = rawCall(rawRead, fd, buf)
 		return true

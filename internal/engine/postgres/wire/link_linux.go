@@ -1,15 +1,35 @@
 package wire
 
 import (
+	"net"
 	"syscall"
 	"unsafe"
 )
 
 const (
-	rawCalls = true
 	rawRead  = syscall.SYS_READ
 	rawWrite = syscall.SYS_WRITE
 )
+
+// takeOver sets l.conn, and what it can of l.own and l.raw.
+func (l *link) takeOver(conn net.Conn) error {
+	l.conn = conn
+	switch conn := conn.(type) {
+	case *net.UnixConn:
+		s, err := takeSocket(conn)
+		if err != nil {
+			return err
+		}
+		l.conn, l.own, l.raw = s, s, s.raw
+	case syscall.Conn:
+		raw, err := conn.SyscallConn()
+		if err != nil {
+			return err
+		}
+		l.raw = raw
+	}
+	return nil
+}
 
 // rawCall reads into b or writes it without telling Go's scheduler. Package
 // net's descriptors never block, so there is nothing to tell; telling costs

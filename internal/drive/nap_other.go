@@ -1,8 +1,0 @@
-//go:build !linux
-
-package drive
-
-import "time"
-
-// nap says that this system's kernel sleeps no finer than Go's timers.
-func nap(time.Duration) bool { return false }
