@@ -423,7 +423,7 @@ func said(e Effect) string {
 	case e.Verdict == Same:
 		return "throughput is the " + e.Text
 	}
-	return fmt.Sprintf("a difference of throughput (%s) is %s", e.Change(), e.Text)
+	return fmt.Sprintf("a difference of throughput, %s, is %s", e.Change(), e.Text)
 }
 
 // tally counts verdicts.

@@ -40,6 +40,7 @@ func TestCommandLine(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until":     until,
 			"signal":    signal,
+			"result":    fabricate,
 			"noservers": func(ts *testscript.TestScript, _ bool, _ []string) { noServers(ts, cache) },
 		},
 		RequireExplicitExec: true,

@@ -11,8 +11,8 @@ import (
 )
 
 // search is a study that finds its loads as it goes: after each trial the
-// results so far say which load comes next. Since the same results lead to
-// the same loads, resuming replays the search and runs only what is missing.
+// results so far say which load comes next. Resuming follows the decisions in
+// the record, runs only what is missing, and goes on where they end.
 type search struct {
 	env  *env
 	job  *job
@@ -20,6 +20,8 @@ type search struct {
 	seq  *trial.Sequence
 	show *progress
 	done []record.Decision
+	// old are the decisions in the record that this replay follows.
+	old []record.Decision
 	// rest are trials that the directory's plan has and this replay has not
 	// come to yet.
 	rest []record.Planned
@@ -28,7 +30,7 @@ type search struct {
 // run searches every base, then repeats all that was found in randomised
 // blocks. again are statuses of trials that run once more.
 func (s *search) run(again ...record.Status) error {
-	s.rest = s.dir.Study().Plan
+	s.rest, s.old = s.dir.Study().Plan, s.dir.Study().Search
 	for base := range s.job.plan.Bases {
 		if err := s.base(base, again); err != nil {
 			return err
@@ -46,26 +48,47 @@ func (s *search) run(again ...record.Status) error {
 func (s *search) base(base int, again []record.Status) error {
 	first := len(s.job.plan.Trials)
 	for {
-		points, err := s.points(first)
+		d, err := s.decide(base, first)
 		if err != nil {
 			return err
 		}
-		looking := s.job.plan.Study.Search
-		load, done, why := looking.Next(points)
-		d := record.Decision{Knob: looking.Knob, Load: load, Done: done, Why: why}
-		if factors := s.job.plan.Bases[base].Factors; len(factors) > 0 {
-			d.Base = label(recordFactors(factors))
-		}
 		s.done = append(s.done, d)
-		s.show.line("search: %s", why)
-		if done {
-			return s.dir.Grow(nil, s.done)
+		s.show.line("search: %s", d.Why)
+		if d.Done {
+			return s.dir.Grow(nil, s.decisions())
 		}
-		_, trials := s.job.plan.Extend(base, load, 1)
+		_, trials := s.job.plan.Extend(base, d.Load, 1)
 		if err := s.trials(s.job.records(trials), again); err != nil {
 			return err
 		}
 	}
+}
+
+// decide takes the next decision from the record, or else from the results of
+// the trials from index first of the plan on.
+func (s *search) decide(base, first int) (record.Decision, error) {
+	if n := len(s.done); n < len(s.old) {
+		return s.old[n], nil
+	}
+	points, err := s.points(first)
+	if err != nil {
+		return record.Decision{}, err
+	}
+	looking := s.job.plan.Study.Search
+	d := record.Decision{Knob: looking.Knob}
+	d.Load, d.Done, d.Why = looking.Next(points)
+	if factors := s.job.plan.Bases[base].Factors; len(factors) > 0 {
+		d.Base = label(recordFactors(factors))
+	}
+	return d, nil
+}
+
+// decisions are those to record: what the record has, and what came after.
+func (s *search) decisions() []record.Decision {
+	if len(s.old) > len(s.done) {
+		return s.old
+	}
+	return s.done
 }
 
 // trials runs those of the planned trials that have not finished; new ones
@@ -76,7 +99,7 @@ func (s *search) trials(planned []record.Planned, again []record.Status) error {
 		return fmt.Errorf("this build searches other loads than %s did: finish the study with that version", s.dir.Study().Loadstone)
 	}
 	s.rest = s.rest[known:]
-	if err := s.dir.Grow(planned[known:], s.done); err != nil {
+	if err := s.dir.Grow(planned[known:], s.decisions()); err != nil {
 		return err
 	}
 	pending, err := s.dir.Pending(again...)

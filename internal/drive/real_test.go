@@ -189,27 +189,3 @@ func BenchmarkTransaction(b *testing.B) {
 		}
 	}
 }
-
-// lateSink keeps the driver's lateness.
-type lateSink struct{ sums *sums }
-
-func (l lateSink) Interval(i record.Interval) error {
-	if i.Late != nil {
-		l.sums.late.Merge(i.Late)
-	}
-	return nil
-}
-
-// BenchmarkOpenLoop10k reports how late 10,000 arrivals a second start.
-func BenchmarkOpenLoop10k(b *testing.B) {
-	s := newSums(nil, 0)
-	for b.Loop() {
-		c := Config{Workload: single(0), Target: instant(), Clock: clock.Real{}, Users: 16, RatePerS: 10_000, Arrivals: Poisson, Measure: time.Second}
-		if _, err := Run(b.Context(), c, lateSink{s}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(s.late.ValueAtPercentile(50)), "late-p50-µs")
-	b.ReportMetric(float64(s.late.ValueAtPercentile(99)), "late-p99-µs")
-	b.ReportMetric(float64(s.late.Max()), "late-max-µs")
-}

@@ -130,8 +130,8 @@ func (d *Dir) Trials() ([]*Reader, error) {
 	return out, nil
 }
 
-// Pending lists what a resumed study has still to run: trials that are
-// missing, that were cut short or aborted, and those whose status is among
+// Pending lists what is still to run, for whoever holds the lock: trials that
+// are missing, that were cut short or aborted, and those whose status is among
 // again (Failed, to try failed ones once more).
 func (d *Dir) Pending(again ...Status) ([]Planned, error) {
 	trials, err := d.Trials()
@@ -140,7 +140,7 @@ func (d *Dir) Pending(again ...Status) ([]Planned, error) {
 	}
 	var out []Planned
 	for _, r := range trials {
-		if r.Missing || r.CutShort || r.Trial.Status == Aborted || slices.Contains(again, r.Trial.Status) {
+		if r.Missing || r.Trial.Status == Running || r.Trial.Status == Aborted || slices.Contains(again, r.Trial.Status) {
 			out = append(out, r.Trial.Planned)
 		}
 	}

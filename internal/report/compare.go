@@ -148,7 +148,7 @@ func (b *builder) conditions(of []analyse.Judgement) block {
 // effects is the table by configuration and quantity.
 func (b *builder) effects(x *analyse.Comparison, csv string) block {
 	t := table{
-		Caption: "Change against " + x.Base.Name + ", with its 95 % interval. The p are those of the verdict, corrected for the number of comparisons, and of the rank test, which is not.",
+		Caption: "Change against " + x.Base.Name + ", with its 95 % interval; better and worse are differences that are shown. The p are those of the verdict, corrected for the number of comparisons, and of the rank test, which is not.",
 		CSV:     csv,
 		Columns: columns("Configuration", "Quantity", "#Base?", "#Other?", "#Change", "Verdict", "#p?", "#Rank p?"),
 	}
@@ -157,9 +157,9 @@ func (b *builder) effects(x *analyse.Comparison, csv string) block {
 			verdict := toned(e.Text, plain)
 			switch {
 			case e.Verdict == analyse.Differs && e.Better:
-				verdict = toned("differs: better", good)
+				verdict = toned("better", good)
 			case e.Verdict == analyse.Differs:
-				verdict = toned("differs: worse", bad)
+				verdict = toned("worse", bad)
 			case e.Verdict == analyse.Unresolved:
 				verdict.Tone = muted
 			}

@@ -121,8 +121,8 @@ func TestHolmWithEqualWeightsIsHolm(t *testing.T) {
 	})
 }
 
-// By hand: the first has half of the level, so 0.04 · 1/0.5; the others share
-// what is left, in the order of p/weight.
+// By hand: in the order of p/weight, 0.016 of a level that is left whole, 0.04
+// of the three quarters left by the first, and 0.12 of the last quarter.
 func TestHolmGivesWeightToWhatMatters(t *testing.T) {
 	got := HolmWeighted([]float64{0.02, 0.03, math.NaN(), 0.004}, []float64{0.5, 0.25, 9, 0.25})
 	for i, want := range []float64{0.03, 0.03, math.NaN(), 0.016} {
