@@ -131,7 +131,7 @@ func notes(s *Study, runs []run) []string {
 			}
 			out = append(out, text)
 		}
-		if r.Counts && !r.Window.Steady {
+		if r.Counts && !r.Window.Steady && !r.Window.Tested { // else the gate says so
 			out = append(out, fmt.Sprintf("trial %d (%s) has no steady state: %s", r.Number, r.Label, r.Window.Why))
 		}
 	}

@@ -141,8 +141,8 @@ func (o CompareOptions) Validate() error {
 
 // Compare sets other against base, which both come from Load. Configurations
 // are matched by their factors' texts. The error says what makes the two
-// incomparable: another metric, workload or data, closed against open loop,
-// measured against simulated, or no configuration in common. Other differences
+// incomparable: another metric, workload, data or mode, closed against open
+// loop, measured against simulated, or no configuration in common. Other differences
 // are listed in the result.
 func Compare(base, other *Study, o CompareOptions) (*Comparison, error) {
 	if err := o.Validate(); err != nil {

@@ -8,6 +8,11 @@
 // usage and timeline, and its gates in gate), estimate (repeats → cells),
 // curve (cells → load curve and knee), limit (counters → limiting resource),
 // answer (the study and the sentence on top).
+//
+// What two results, or two values of a factor, have to do with each other:
+// compare (configurations matched, verdict in words), effect (one quantity:
+// ratio, interval, tests), apart (what can't be compared, and what else
+// differs), condition (what must not have changed), history (many runs).
 package analyse
 
 import (

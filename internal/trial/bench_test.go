@@ -169,7 +169,7 @@ func findPgbench(b *testing.B) string {
 }
 
 // loaded starts a durable server on a new database with def's rows in it.
-func loaded(b *testing.B, seq *trial.Sequence, def *workload.Definition, connections int) engine.Database {
+func loaded(b testing.TB, seq *trial.Sequence, def *workload.Definition, connections int) engine.Database {
 	inst, err := seq.Bench.Provider.Provision(b.Context(), provider.Request{Name: "bench", Cache: cache})
 	if err != nil {
 		b.Fatal(err)

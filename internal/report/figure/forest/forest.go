@@ -85,7 +85,7 @@ func axis(b *strings.Builder, s chart.Scale, bottom float64) {
 		if k > 0 {
 			sign = "+"
 		}
-		fmt.Fprintf(b, `<text x="%.1f" y="%.0f">%s%s %%</text>`, s.At(v), bottom+16, sign, chart.Number(v))
+		fmt.Fprintf(b, `<text x="%.1f" y="%.0f">%s%g %%</text>`, s.At(v), bottom+16, sign, v)
 	}
 	b.WriteString("</g>\n")
 }
