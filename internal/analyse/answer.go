@@ -48,6 +48,7 @@ func assemble(study record.Study, runs []run) *Study {
 	out.Notes = notes(out, runs)
 	out.Invalid = faults(out, runs)
 	out.Valid = len(out.Invalid) == 0
+	out.Measured = headline(out, runs)
 	out.Answer = answer(out, runs)
 	out.Comparisons = Within(out, CompareOptions{})
 	return out
@@ -91,11 +92,16 @@ func faults(s *Study, runs []run) []string {
 	for _, r := range runs {
 		for _, g := range r.Gates {
 			if r.Status == string(record.Finished) && !g.Passed {
-				out = append(out, fmt.Sprintf("trial %d (%s): %s: %s; wanted: %s", r.Number, r.Label, g.Name, g.Found, g.Want))
+				out = append(out, r.Fault(g))
 			}
 		}
 	}
 	return out
+}
+
+// Fault says that t failed g, as in Study.Invalid.
+func (t Trial) Fault(g Gate) string {
+	return fmt.Sprintf("trial %d (%s): %s: %s; wanted: %s", t.Number, t.Label, g.Name, g.Found, g.Want)
 }
 
 // notes lists what a careful reader should know beside the figures.
@@ -165,14 +171,22 @@ func repeatNotes(s *Study, runs []run) []string {
 	return out
 }
 
+// headline tells the throughput at the peak; "" where there is none.
+func headline(s *Study, runs []run) string {
+	if s.Peak < 0 {
+		return ""
+	}
+	c := s.Cells[s.Peak]
+	m := runs[c.Trials[0]].manifest
+	return fmt.Sprintf("%s on %s does %s %s%s at %s", titled(m.Engine), where(m), figure(c.Throughput.Value), m.Workload.Metric.Name, within(c.Throughput), at(m, c))
+}
+
 // answer is the study's answer in one sentence with its figures.
 func answer(s *Study, runs []run) string {
 	if s.Peak < 0 {
 		return "INVALID: " + s.Invalid[0] + "."
 	}
-	c := s.Cells[s.Peak]
-	m := runs[c.Trials[0]].manifest
-	text := fmt.Sprintf("%s on %s does %s %s%s at %s", titled(m.Engine), where(m), figure(c.Throughput.Value), m.Workload.Metric.Name, within(c.Throughput), at(m, c))
+	c, text := s.Cells[s.Peak], s.Measured
 	if line := lineOf(s, s.Peak); line != nil {
 		switch {
 		case line.Knee != nil:
@@ -223,7 +237,8 @@ func within(e Estimate) string {
 	if _, l, ok := strings.Cut(e.Method, "median, "); ok {
 		level = l
 	}
-	return fmt.Sprintf(" (%s interval %s to %s, %s)", level, figure(float64(e.Low)), figure(float64(e.High)), count(e.N, "repeat"))
+	// Student's interval knows no bounds, but throughput does.
+	return fmt.Sprintf(" (%s interval %s to %s, %s)", level, figure(max(0, float64(e.Low))), figure(float64(e.High)), count(e.N, "repeat"))
 }
 
 // at names the load in words, and the other factors as they are.

@@ -205,7 +205,7 @@ func TestTheRepeatsAskedForResolve(t *testing.T) {
 	src := stats.Random(9)
 	p := product{loads: []string{"4"}, buffers: []string{"x"}, repeats: 4, between: 0.02}
 	asked, resolved, n := 0, 0, 0
-	for range 40 {
+	for range 25 {
 		e := effectsOf(compare(t, p.study("a", &src), p.study("b", &src)), "throughput")[0]
 		if e.Verdict == Unresolved {
 			asked += e.MoreRepeats
@@ -213,13 +213,13 @@ func TestTheRepeatsAskedForResolve(t *testing.T) {
 		}
 	}
 	p.repeats += asked / n
-	for range 40 {
+	for range 25 {
 		if effectsOf(compare(t, p.study("a", &src), p.study("b", &src)), "throughput")[0].Verdict != Unresolved {
 			resolved++
 		}
 	}
-	if resolved < 28 {
-		t.Errorf("with %d repeats %d of 40 are resolved", p.repeats, resolved)
+	if resolved < 15 {
+		t.Errorf("with %d repeats %d of 25 are resolved", p.repeats, resolved)
 	}
 }
 

@@ -3,6 +3,7 @@ package analyse
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/loadstone-perf/loadstone/internal/record"
@@ -43,9 +44,11 @@ func (b bounds) active(prefixes ...string) float64 {
 	return part / all
 }
 
-// rule is one way in which throughput can be limited.
+// rule is one way in which throughput can be limited. It looks at the
+// resources and states of waiting whose names begin so, and at growth.
 type rule struct {
 	resource string
+	looks    []string
 	holds    func(b bounds) bool
 	because  func(b bounds) string
 }
@@ -62,6 +65,9 @@ const (
 	allServed    = 0.98 // of the arrivals
 )
 
+// growing is what a rule looks at that asks whether more load would help.
+const growing = "growth"
+
 // rules lists, in the order in which they are tried, what limits a
 // configuration; the first that holds is the answer. Whatever spoils the
 // measurement comes first, then the CPU, which a full queue anywhere else
@@ -76,18 +82,18 @@ func rules() []rule {
 		return fmt.Sprintf("%s of the sessions at work wait for %s", percent(100*b.active(prefixes...)), what)
 	}
 	return []rule{
-		{"driver",
+		{"driver", []string{driverCPU},
 			func(b bounds) bool { return load(b.usage, driverCPU) >= driverFull },
 			func(b bounds) string {
 				return "the driver has no CPU left, so the database was not measured: " + at(b.usage, driverCPU)
 			}},
-		{"CPU",
+		{"CPU", []string{instanceCPU, throttled, "CPU"},
 			func(b bounds) bool { return load(b.usage, instanceCPU) >= cpuFull },
 			func(b bounds) string {
 				r, _ := resource(b.usage, instanceCPU)
 				return fmt.Sprintf("CPU of the instance limits it (%s of what it may use)", percent(r.Value))
 			}},
-		{"host CPU",
+		{"host CPU", []string{hostCPU, driverCPU, otherCPU, stealCPU, "CPU"},
 			func(b bounds) bool { return load(b.usage, hostCPU) >= hostFull },
 			func(b bounds) string {
 				shares := at(b.usage, hostCPU)
@@ -98,32 +104,32 @@ func rules() []rule {
 				}
 				return "CPU of the machine, of which the instance has a part, limits it: " + shares
 			}},
-		{"load offered",
+		{"load offered", []string{growing},
 			func(b bounds) bool { return b.open && b.served >= allServed },
 			func(b bounds) string {
 				return fmt.Sprintf("the arrivals offered limit it: %s of them were served", percent(100*b.served))
 			}},
-		{"load offered",
+		{"load offered", []string{growing},
 			func(b bounds) bool { return !b.open && b.growth >= stillGrowing },
 			func(b bounds) string {
 				return fmt.Sprintf("the load offered limits it: throughput still grows by %s for 1 %% more load", percent(b.growth))
 			}},
-		{"locks",
+		{"locks", []string{"Lock:"},
 			func(b bounds) bool { return b.active("Lock:") >= waitsMuch },
 			func(b bounds) string { return "locks limit it: " + part(b, "locks", "Lock:") }},
-		{"log",
+		{"log", []string{"IO:WAL", "LWLock:WAL", walWritten},
 			func(b bounds) bool { return b.active("IO:WAL", "LWLock:WAL") >= waitsMuch },
 			func(b bounds) string {
 				return "writing the log limits it: " + part(b, "the log", "IO:WAL", "LWLock:WAL")
 			}},
-		{"disk",
+		{"disk", []string{diskBusy, diskLatency, "IO:", ioWait},
 			func(b bounds) bool {
 				return load(b.usage, diskBusy) >= diskFull || b.active("IO:") >= waitsMuch || slow(b)
 			},
 			func(b bounds) string {
 				return "the disk limits it: " + at(b.usage, diskBusy) + ", " + at(b.usage, diskLatency)
 			}},
-		{"latches",
+		{"latches", []string{"LWLock:"},
 			func(b bounds) bool { return b.active("LWLock:") >= waitsMuch },
 			func(b bounds) string {
 				return "the database's internal locks limit it: " + part(b, "them", "LWLock:")
@@ -139,13 +145,15 @@ func slow(b bounds) bool {
 
 // limit names the limiting resource, or "not found" where no rule holds.
 func limit(b bounds) Limit {
-	out := Limit{Resource: "not found", Evidence: evidence(b)}
 	for _, r := range rules() {
 		if r.holds(b) {
-			out.Resource, out.Summary = r.resource, r.because(b)
+			out := Limit{Resource: r.resource, Summary: r.because(b)}
+			out.Evidence, out.Decisive = evidence(b, r.looks)
 			return out
 		}
 	}
+	out := Limit{Resource: "not found"}
+	out.Evidence, _ = evidence(b, nil)
 	out.Summary = "no resource was found at its limit"
 	if len(b.usage) == 0 && len(b.waits) == 0 {
 		out.Summary = "no counters were recorded that could tell what limits it"
@@ -153,27 +161,35 @@ func limit(b bounds) Limit {
 	return out
 }
 
-// evidence lists the figures that the rules look at, for and against.
-func evidence(b bounds) []string {
-	var out []string
+// evidence lists the figures that the rules look at: those whose subject
+// begins with one of looks first, and how many these are.
+func evidence(b bounds, looks []string) (out []string, decisive int) {
+	var others []string
+	add := func(subject, text string) {
+		if slices.ContainsFunc(looks, func(l string) bool { return strings.HasPrefix(subject, l) }) {
+			out = append(out, text)
+		} else {
+			others = append(others, text)
+		}
+	}
 	for _, name := range []string{instanceCPU, throttled, hostCPU, driverCPU, otherCPU, stealCPU, ioWait, diskBusy, diskLatency, diskRead, diskWrite, walWritten, networkMoved} {
 		if r, known := resource(b.usage, name); known {
-			out = append(out, r.String())
+			add(name, r.String())
 		}
 	}
 	switch {
 	case b.open && !math.IsNaN(b.served):
-		out = append(out, fmt.Sprintf("%s of the arrivals served", percent(100*b.served)))
+		add(growing, fmt.Sprintf("%s of the arrivals served", percent(100*b.served)))
 	case !b.open && !math.IsNaN(b.growth):
-		out = append(out, fmt.Sprintf("1 %% more load changes throughput by %s", signed(b.growth)))
+		add(growing, fmt.Sprintf("1 %% more load changes throughput by %s", signed(b.growth)))
 	}
 	for i, w := range b.waits {
 		if i == 5 {
 			break
 		}
-		out = append(out, fmt.Sprintf("%s sessions in %s (%s)", figure(w.Mean), w.State, percent(w.Pct)))
+		add(w.State, fmt.Sprintf("%s sessions in %s (%s)", figure(w.Mean), w.State, percent(w.Pct)))
 	}
-	return out
+	return append(out, others...), len(out)
 }
 
 // Broken returns in words the first limit that the load of t broke: CPU of the

@@ -54,6 +54,9 @@ func TestEachRuleFindsItsResource(t *testing.T) {
 		if len(c.b.usage) > 0 && len(got.Evidence) < len(c.b.usage) {
 			t.Errorf("%s: evidence %q of %d figures", c.name, got.Evidence, len(c.b.usage))
 		}
+		if (got.Decisive == 0) != (got.Resource == "not found") || got.Decisive > len(got.Evidence) {
+			t.Errorf("%s: %d of %d figures speak for %s", c.name, got.Decisive, len(got.Evidence), got.Resource)
+		}
 		if strings.Contains(got.Summary, "unknown") && c.want != "disk" {
 			t.Errorf("%s: summary %q has a figure that is not known", c.name, got.Summary)
 		}

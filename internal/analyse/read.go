@@ -38,6 +38,9 @@ func Load(dir *record.Dir) (*Study, error) {
 	}
 	out := assemble(study, runs)
 	out.Source, out.Dir = string(dir.Source()), dir.Path()
+	for _, d := range study.Search {
+		out.Search = append(out.Search, Decision(d))
+	}
 	return out, nil
 }
 

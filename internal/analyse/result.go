@@ -36,7 +36,10 @@ type Study struct {
 	Invalid []string `json:"invalid,omitempty"`
 	// Answer is the study's answer in one sentence; it begins with INVALID
 	// where Valid is false.
-	Answer   string   `json:"answer"`
+	Answer string `json:"answer"`
+	// Measured is the part of Answer that tells the throughput at the peak,
+	// whether it may be quoted or not; "" where nothing was measured.
+	Measured string   `json:"measured,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what a careful reader should know
 	Metric   Metric   `json:"metric"`
 	Machine  []Fact   `json:"machine"`
@@ -51,10 +54,22 @@ type Study struct {
 	// Comparisons set each value of a factor that is not the load against the
 	// factor's first value: see Within.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
-	Source      string       `json:"-"` // the study file's text
-	Dir         string       `json:"-"` // where it was read
+	// Search tells how the loads were found, where the study left that to
+	// Loadstone: each decision in its order.
+	Search []Decision `json:"search,omitempty"`
+	Source string     `json:"-"` // the study file's text
+	Dir    string     `json:"-"` // where it was read
 
 	seed uint64
+}
+
+// Decision is one step of a search for the load of saturation.
+type Decision struct {
+	Base string  `json:"base,omitempty"` // the other factors: "instance.cpus = 2"
+	Knob string  `json:"knob"`           // "users"
+	Load float64 `json:"load"`           // to be tried next; where Done, the best
+	Done bool    `json:"done"`
+	Why  string  `json:"why"`
 }
 
 // Fact is one line of a description.
@@ -183,7 +198,10 @@ type Resource struct {
 type Limit struct {
 	Resource string   `json:"resource"` // "CPU", "disk", "locks", "driver", "load offered", "not found"
 	Summary  string   `json:"summary"`  // one sentence
-	Evidence []string `json:"evidence"` // figures that speak for it, and against others
+	Evidence []string `json:"evidence"` // figures that speak for it, then the others
+	// Decisive is how many of Evidence, from its beginning, are what the rule
+	// that named Resource looks at; 0 where no rule held.
+	Decisive int `json:"decisive"`
 }
 
 // Trial is one run.
@@ -207,19 +225,25 @@ type Trial struct {
 	// trial, in percent of it: from batch means, so that it holds for seconds
 	// that go with each other. How far another repeat would differ it does not
 	// tell. Absent under 16 intervals.
-	NoisePct      Number     `json:"noise_pct"`
-	Types         []Latency  `json:"types"`
-	Checks        []Check    `json:"checks"`
-	Timeline      Timeline   `json:"-"`
-	Waits         []Wait     `json:"waits"`
-	Usage         []Resource `json:"usage"`
-	RestoreWay    string     `json:"restore_way"`
-	RestoreS      float64    `json:"restore_s"`
-	DriverCPUUs   Number     `json:"driver_cpu_us_per_unit"` // per unit of the metric
-	LatenessP99Us Number     `json:"lateness_p99_us"`
-	Settings      []Knob     `json:"settings"`
-	Shape         []Knob     `json:"shape"`
-	Confined      bool       `json:"confined"`
+	NoisePct   Number     `json:"noise_pct"`
+	Types      []Latency  `json:"types"`
+	Checks     []Check    `json:"checks"`
+	Timeline   Timeline   `json:"-"`
+	Waits      []Wait     `json:"waits"`
+	Usage      []Resource `json:"usage"`
+	RestoreWay string     `json:"restore_way"`
+	RestoreS   float64    `json:"restore_s"`
+	// Verified says how the restored state was compared with the golden state.
+	Verified string `json:"restore_verified,omitempty"`
+	// DataBytes is the size of the data of all instances before the trial, and
+	// MemoryBytes what these may use, page cache included: 0 where not known.
+	DataBytes     int64  `json:"data_bytes,omitempty"`
+	MemoryBytes   int64  `json:"memory_bytes,omitempty"`
+	DriverCPUUs   Number `json:"driver_cpu_us_per_unit"` // per unit of the metric
+	LatenessP99Us Number `json:"lateness_p99_us"`
+	Settings      []Knob `json:"settings"`
+	Shape         []Knob `json:"shape"`
+	Confined      bool   `json:"confined"`
 
 	samples []sample // of the window, in the order of Types
 	about   *record.Trial

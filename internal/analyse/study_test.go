@@ -118,6 +118,9 @@ func TestAnswerBeginsWithInvalidAndTheReason(t *testing.T) {
 	if !strings.Contains(s.Answer, "What was measured: PostgreSQL") {
 		t.Errorf("answer %q hides what was measured", s.Answer)
 	}
+	if !strings.Contains(s.Answer, s.Measured) || !strings.HasPrefix(s.Measured, "PostgreSQL") || strings.Contains(s.Measured, "limits it") {
+		t.Errorf("measured %q", s.Measured)
+	}
 	if len(s.Invalid) != 1 || s.Cells[1].Throughput.N != 2 {
 		t.Errorf("reasons %q, estimate %+v", s.Invalid, s.Cells[1].Throughput)
 	}

@@ -32,6 +32,9 @@ func analysed(r raw, study record.Study) (run, error) {
 		},
 	}
 	out.describe(t)
+	if most := memoryLimit(r, study.Machine); most > 0 {
+		out.MemoryBytes = int64(most)
+	}
 	if len(r.intervals) > 0 {
 		out.Timeline = timeline(r, study.Machine)
 	}
@@ -39,7 +42,7 @@ func analysed(r raw, study record.Study) (run, error) {
 		out.Gates = gates(judged{raw: r})
 		return out, nil
 	}
-	out.Window = window(r.intervals, t)
+	out.Window = wholeCycles(window(r.intervals, t), r)
 	rows := between(joined(r.intervals), out.Window.Start, out.Window.End)
 	if err := out.measure(r, rows); err != nil {
 		return run{}, err
@@ -64,7 +67,8 @@ func (r *run) describe(t record.Trial) {
 		r.Settings = append(r.Settings, knobs(prefix, i.Setting)...)
 		r.Shape = append(r.Shape, knobs(prefix, i.Shape)...)
 		r.Confined = (n == 0 || r.Confined) && i.Confined
-		r.RestoreWay, r.RestoreS = i.Restore.Way, max(r.RestoreS, i.Restore.Seconds)
+		r.RestoreWay, r.RestoreS, r.Verified = i.Restore.Way, max(r.RestoreS, i.Restore.Seconds), i.Restore.Verified
+		r.DataBytes += i.Golden.Bytes
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/loadstone-perf/loadstone/internal/analyse"
@@ -92,6 +93,9 @@ func (c compareCommand) Run(e *env) error {
 	var out []*analyse.Comparison
 	var judged []analyse.Judgement
 	for _, path := range c.Others {
+		if filepath.Clean(path) == filepath.Clean(c.Base) {
+			return usageError{fmt.Errorf("%s is set against itself", path)}
+		}
 		other, err := loadResult(path)
 		if err != nil {
 			return err

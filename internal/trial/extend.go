@@ -18,14 +18,15 @@ type extender struct {
 	instances int
 
 	mu      sync.Mutex
-	asked   map[time.Duration]time.Duration // answers by the end they extend
+	end     time.Duration                   // of measuring, since the epoch, as it stands
+	asked   map[time.Duration]time.Duration // answers by the second of the question
 	done    []map[time.Duration]float64     // by instance: work ended, by the interval's end
 	cycles  float64                         // checkpoints since warm-up
 	cycleAt float64                         // their number when warm-up ended; NaN before
 }
 
 func newExtender(run study.Run, instances int) *extender {
-	e := &extender{run: run, instances: instances, asked: map[time.Duration]time.Duration{}, cycleAt: math.NaN()}
+	e := &extender{run: run, instances: instances, end: run.Ramp + run.Warmup + run.Measure, asked: map[time.Duration]time.Duration{}, cycleAt: math.NaN()}
 	for range instances {
 		e.done = append(e.done, map[time.Duration]float64{})
 	}
@@ -59,20 +60,20 @@ func (e *extender) checkpoints(at time.Duration, n float64) {
 
 // more says how much longer to measure; elapsed is shortly before the end.
 func (e *extender) more(elapsed time.Duration) time.Duration {
-	begin := e.run.Ramp + e.run.Warmup
-	end := elapsed.Truncate(time.Second)
+	second := elapsed.Truncate(time.Second)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d, ok := e.asked[end]; ok {
+	if d, ok := e.asked[second]; ok {
 		return d
 	}
-	left := begin + e.run.MeasureMax - elapsed
-	step := max(2*time.Second, e.run.Measure/4)
-	if left <= 0 || e.tight() && e.whole() {
+	bound := e.run.Ramp + e.run.Warmup + e.run.MeasureMax
+	step := min(max(2*time.Second, e.run.Measure/4), bound-e.end)
+	if e.tight() && e.whole() {
 		step = 0
 	}
-	e.asked[end] = min(step, max(0, left))
-	return e.asked[end]
+	e.end += step
+	e.asked[second] = step
+	return step
 }
 
 // tight says that the 95 % interval of the throughput's mean is within the
