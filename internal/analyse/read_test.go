@@ -76,6 +76,7 @@ func write(t testing.TB, d *record.Dir, r raw, status record.Status) {
 func TestLoadFindsInTheFilesWhatWasInMemory(t *testing.T) {
 	study, trials := usual().study(2, 2, 8)
 	study.Plan = append(study.Plan, record.Planned{Trial: 5, Block: 3, Cell: 1, Factors: study.Plan[0].Factors, Dir: "005"})
+	study.Search = []record.Decision{{Base: "instance.cpus = 2", Knob: "users", Load: 8, Done: true, Why: "8 users gave the most"}}
 	d, err := record.Create(filepath.Join(t.TempDir(), "r"), study, []byte("name: users\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +96,9 @@ func TestLoadFindsInTheFilesWhatWasInMemory(t *testing.T) {
 	want := must(t, study, append(trials, raw{trial: record.Trial{Planned: study.Plan[4]}, missing: true}))
 	if got.Source != "name: users\n" || !got.Valid || got.Answer != want.Answer {
 		t.Errorf("valid %v (%q), answer %q, want %q", got.Valid, got.Invalid, got.Answer, want.Answer)
+	}
+	if len(got.Search) != 1 || got.Search[0] != (Decision{"instance.cpus = 2", "users", 8, true, "8 users gave the most"}) {
+		t.Errorf("decisions %+v", got.Search)
 	}
 	if len(got.Trials) != 5 || got.Trials[3].Status != "failed" || got.Trials[4].Status != "never begun" {
 		t.Errorf("trials %+v", got.Trials[3:])

@@ -235,9 +235,10 @@ type Trial struct {
 	RestoreS   float64    `json:"restore_s"`
 	// Verified says how the restored state was compared with the golden state.
 	Verified string `json:"restore_verified,omitempty"`
-	// DataBytes is the size of the data of all instances before the trial, and
-	// MemoryBytes what these may use, page cache included: 0 where not known.
-	DataBytes     int64  `json:"data_bytes,omitempty"`
+	// DatabaseBytes is the size of the databases of all instances, indexes
+	// included, when the trial began, and MemoryBytes the memory that they may
+	// use: 0 where not known.
+	DatabaseBytes int64 `json:"database_bytes,omitempty"`
 	MemoryBytes   int64  `json:"memory_bytes,omitempty"`
 	DriverCPUUs   Number `json:"driver_cpu_us_per_unit"` // per unit of the metric
 	LatenessP99Us Number `json:"lateness_p99_us"`

@@ -68,7 +68,7 @@ func (r *run) describe(t record.Trial) {
 		r.Shape = append(r.Shape, knobs(prefix, i.Shape)...)
 		r.Confined = (n == 0 || r.Confined) && i.Confined
 		r.RestoreWay, r.RestoreS, r.Verified = i.Restore.Way, max(r.RestoreS, i.Restore.Seconds), i.Restore.Verified
-		r.DataBytes += i.Golden.Bytes
+		r.DatabaseBytes += i.Golden.Bytes
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/unit"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 	"github.com/loadstone-perf/loadstone/internal/workload/dvdstore"
+	"github.com/loadstone-perf/loadstone/internal/workload/orderentry"
 )
 
 // Workloads are the workloads that a study can name.
 func Workloads() []workload.Kind {
 	return []workload.Kind{
 		dvdstore.Kind(),
+		orderentry.Kind(),
 	}
 }
 

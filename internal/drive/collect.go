@@ -3,6 +3,7 @@ package drive
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -325,7 +326,7 @@ func (c *collector) busy() bool {
 func (c *collector) report() Report {
 	r := c.r
 	end := time.Duration(r.end.Load())
-	if cause := context.Cause(r.work); cause != nil && cause != errDrained {
+	if cause := context.Cause(r.work); cause != nil && !errors.Is(cause, errDrained) {
 		end = min(end, r.now())
 	}
 	rep := Report{

@@ -70,7 +70,7 @@ func TestLastAttemptToReopenIsTheLast(t *testing.T) {
 		}
 		return nil
 	}
-	end(t, Config{Workload: single(0), Target: tg, Users: 1, Measure: time.Hour, MaxReopen: 3})
+	_, _, _ = end(t, Config{Workload: single(0), Target: tg, Users: 1, Measure: time.Hour, MaxReopen: 3})
 	if opens != 1+3 {
 		t.Errorf("opened %d times, want 1 and 3 attempts more", opens)
 	}

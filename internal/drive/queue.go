@@ -2,6 +2,7 @@ package drive
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -102,6 +103,11 @@ func (r *run) pace(ctx context.Context) {
 			return
 		}
 		if at > now {
+			// Users that push has just woken are in line behind this goroutine
+			// on its processor. They go first: a thread that sleeps in the
+			// kernel keeps that processor, with all who wait for it, until
+			// another thread takes it away.
+			runtime.Gosched()
 			if r.sleep(ctx, at) != nil {
 				return
 			}

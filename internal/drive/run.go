@@ -73,7 +73,7 @@ func Run(ctx context.Context, c Config, sink Sink) (Report, error) {
 	switch cause := context.Cause(r.work); {
 	case ctx.Err() != nil:
 		return rep, fmt.Errorf("drive: %w", context.Cause(ctx))
-	case cause != nil && cause != errDrained:
+	case cause != nil && !errors.Is(cause, errDrained):
 		return rep, cause
 	}
 	return rep, err

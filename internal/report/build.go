@@ -14,7 +14,8 @@ import (
 
 // builder puts a document together and gathers the data files on the way.
 type builder struct {
-	s       *analyse.Study
+	s       *analyse.Study // as it is shown: see shown
+	all     *analyse.Study // with everything that was recorded, for data over time
 	doc     document
 	data    map[string][]byte
 	chosen  *analyse.Trial // the peak's median trial; nil where there is none
@@ -23,9 +24,12 @@ type builder struct {
 }
 
 func build(s *analyse.Study) *builder {
-	b := &builder{s: s, data: map[string][]byte{}, chosen: chosenTrial(s)}
+	b := &builder{s: shown(s), all: s, data: map[string][]byte{}}
+	b.chosen = chosenTrial(b.s)
 	b.head()
+	b.glance()
 	b.curve()
+	b.within()
 	b.overTime()
 	b.response()
 	b.resources()
@@ -83,6 +87,22 @@ func (b *builder) section(id, title string, blocks ...block) {
 	b.doc.Sections = append(b.doc.Sections, section{id, title, blocks})
 }
 
+// visibleLines is how many lines of a long list are shown at once.
+const visibleLines = 8
+
+// split is a list of which a page shows the first n lines, and the others on
+// demand.
+func split(of []string, n int, rest string) (blocks []block) {
+	n = max(0, min(n, len(of)))
+	if n > 0 {
+		blocks = append(blocks, block{List: of[:n]})
+	}
+	if len(of) > n {
+		blocks = append(blocks, block{More: &more{counted(len(of)-n, rest), of[n:]}})
+	}
+	return blocks
+}
+
 // small numbers figures that stand beside each other.
 func (b *builder) small(of []figure) block {
 	for i, f := range of {
@@ -103,7 +123,7 @@ func (b *builder) figure(f figure) block {
 
 func (b *builder) table(t table) block {
 	b.tables++
-	t.Wide = len(t.Columns) > 8
+	t.Wide = len(t.Columns) > 9
 	t.Number = b.tables
 	return block{Table: &t}
 }
@@ -119,39 +139,6 @@ func (f figure) both(height float64, draw func(w, h float64) string) figure {
 	f.Wide = draw(wide[0], wide[1]*height)
 	f.Narrow = draw(narrow[0], narrow[1]*max(height, 0.8))
 	return f
-}
-
-func (b *builder) head() {
-	s := b.s
-	b.doc.Title, b.doc.Question, b.doc.Answer = s.Name, s.Question, s.Answer
-	b.doc.Valid, b.doc.Simulated, b.doc.Invalid, b.doc.Notes = s.Valid, s.Simulated, s.Invalid, s.Notes
-	if peak := b.peak(); s.Valid && peak != nil {
-		b.doc.Key = b.keyFigures(*peak)
-	}
-}
-
-func (b *builder) keyFigures(peak analyse.Cell) []keyFigure {
-	s := b.s
-	key := []keyFigure{{
-		Name: "Peak throughput", Value: chart.Number(peak.Throughput.Value), Unit: s.Metric.Short,
-		Detail: s.Metric.Name + " at " + peak.Label + "; " + interval(peak.Throughput),
-	}}
-	if unit, ok := unitOf(peak.Types); ok {
-		for _, p := range []float64{95, 99} {
-			if q, ok := quantile(unit, p); ok {
-				k := keyFigure{Name: fmt.Sprintf("%s, %gth percentile", unit.Type, p), Value: num(q.Ms), Unit: "ms"}
-				k.Detail = "response time at the peak"
-				if q.LowMs.OK() && q.HighMs.OK() {
-					k.Detail += fmt.Sprintf("; %s to %s", num(q.LowMs), num(q.HighMs))
-				}
-				key = append(key, k)
-			}
-		}
-	}
-	if s.Limit.Resource != "" {
-		key = append(key, keyFigure{Name: "Limiting resource", Value: s.Limit.Resource, Detail: s.Limit.Summary})
-	}
-	return key
 }
 
 // metricUnit is how the headline figure's unit is written: "orders a minute
@@ -181,8 +168,19 @@ func interval(e analyse.Estimate) string {
 	if !e.Low.OK() || !e.High.OK() {
 		return e.Method
 	}
-	return fmt.Sprintf("interval %s to %s (%s, %s)", num(e.Low), num(e.High), e.Method, repeats(e.N))
+	note := ""
+	if cutLow(e) {
+		note = ", cut at 0"
+	}
+	return fmt.Sprintf("interval %s to %s (%s, %s%s)", num(low(e)), num(e.High), e.Method, repeats(e.N), note)
 }
+
+// low is the lower end of e's interval as it is shown, not below 0: Student's
+// interval knows no bounds, but what was counted does.
+func low(e analyse.Estimate) float64 { return max(0, float64(e.Low)) }
+
+// cutLow says that e's interval reaches below 0.
+func cutLow(e analyse.Estimate) bool { return e.Low < 0 }
 
 func repeats(n int) string { return counted(n, "repeat") }
 

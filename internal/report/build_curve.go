@@ -29,6 +29,7 @@ func (b *builder) curve() {
 	if b.s.Curve != nil {
 		blocks = append(blocks, saturation(b.s.Curve)...)
 	}
+	blocks = append(blocks, search(b.s.Search)...)
 	b.section("curve", title, append(blocks, b.cellTable())...)
 }
 
@@ -45,11 +46,19 @@ func (b *builder) loadCurve(cv *analyse.Curve) figure {
 	if slices.ContainsFunc(cv.Lines, func(l analyse.Line) bool { return knee(l) > 0 }) {
 		caption += " The knee is the least load whose throughput is within 5 % of the highest: more load only waits longer."
 	}
-	f := figure{Caption: caption}
+	f := figure{Caption: caption + b.cutNote()}
 	return f.both(1.1, func(w, h float64) string {
 		d.Width, d.Height = w, h
 		return loadcurve.SVG(d)
 	})
+}
+
+// cutNote says that intervals were cut at 0, where any was.
+func (b *builder) cutNote() string {
+	if slices.ContainsFunc(b.s.Cells, func(cl analyse.Cell) bool { return measured(cl) && cutLow(cl.Throughput) }) {
+		return " An interval that reaches below 0 is cut there: too few repeats, or repeats that differ too much, tell little."
+	}
+	return ""
 }
 
 func knee(l analyse.Line) float64 {
@@ -71,7 +80,7 @@ func (b *builder) curveLine(cv *analyse.Curve, l analyse.Line) loadcurve.Line {
 		pt := loadcurve.Point{X: x, Y: math.NaN(), Low: math.NaN(), High: math.NaN()}
 		if measured(cell) {
 			e := cell.Throughput
-			pt.Y, pt.Low, pt.High = e.Value, float64(e.Low), float64(e.High)
+			pt.Y, pt.Low, pt.High = e.Value, low(e), float64(e.High)
 			loads.Add(x)
 		}
 		out.Points = append(out.Points, pt)
@@ -143,18 +152,42 @@ func saturation(cv *analyse.Curve) (blocks []block) {
 	return nil
 }
 
+// search tells how the loads were found: what each search ended with, and its
+// steps, on demand where they are many.
+func search(of []analyse.Decision) []block {
+	if len(of) == 0 {
+		return nil
+	}
+	var steps, ends []string
+	for _, d := range of {
+		step := firstUpper(d.Why)
+		if d.Base != "" {
+			step = d.Base + ": " + d.Why
+		}
+		steps = append(steps, step)
+		if d.Done {
+			ends = append(ends, step)
+		}
+	}
+	head := block{Heading: "How the loads were found"}
+	if len(steps) <= visibleLines {
+		return []block{head, {Steps: steps}}
+	}
+	return []block{head, {List: ends}, {More: &more{"All " + counted(len(steps), "step"), steps}}}
+}
+
 func (b *builder) cellBars() figure {
 	d := bars.Data{Label: throughputLabel(b.s.Metric)}
 	for _, cell := range b.s.Cells {
 		bar := bars.Bar{Name: cell.Label, Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Text: "nothing measured"}
 		if measured(cell) {
 			e := cell.Throughput
-			bar.Value, bar.Low, bar.High, bar.Text = e.Value, float64(e.Low), float64(e.High), ""
+			bar.Value, bar.Low, bar.High, bar.Text = e.Value, low(e), float64(e.High), ""
 		}
 		d.Bars = append(d.Bars, bar)
 	}
 	f := figure{Caption: "Throughput in " + metricUnit(b.s.Metric) +
-		" for each configuration. Thin lines are 95 % intervals between repeats; a bar without one was measured once."}
+		" for each configuration. Thin lines are 95 % intervals between repeats; a bar without one was measured once." + b.cutNote()}
 	return f.both(1, func(w, _ float64) string {
 		d.Width = w
 		return bars.SVG(d)
@@ -178,9 +211,12 @@ func (b *builder) cellTable() block {
 			continue
 		}
 		e := cell.Throughput
-		between := e.Method
+		between := c(e.Method)
 		if e.Low.OK() && e.High.OK() {
-			between = num(e.Low) + " – " + num(e.High)
+			between = c(num(low(e)) + " – " + num(e.High))
+		}
+		if cutLow(e) {
+			between.Detail = "cut at 0"
 		}
 		p95, p99 := "–", "–"
 		if u, ok := unitOf(cell.Types); ok {
@@ -190,7 +226,7 @@ func (b *builder) cellTable() block {
 		if cell.CPUPct.N > 0 {
 			cpu = percent(cell.CPUPct.Value)
 		}
-		t.Rows = append(t.Rows, []field{name, c(chart.Number(e.Value)), c(between), c(chart.Count(int64(e.N))), c(p95), c(p99), c(cpu), c(cell.Limit.Resource)})
+		t.Rows = append(t.Rows, []field{name, c(chart.Number(e.Value)), between, c(chart.Count(int64(e.N))), c(p95), c(p99), c(cpu), c(cell.Limit.Resource)})
 	}
 	return b.table(t)
 }

@@ -128,7 +128,7 @@ func (b *builder) groupFigures(t *analyse.Trial, group string) (blocks []block) 
 			words = g
 		}
 	}
-	csv := b.addData("over-time-"+slug(group), trackCSV(t, of))
+	csv := b.addData("over-time-"+slug(group), b.trackCSV(t, group))
 	if group == "waits" {
 		return []block{b.figure(waitStack(t, of, csv))}
 	}
@@ -428,8 +428,25 @@ func (b *builder) limit() {
 		return
 	}
 	blocks := []block{{Text: sentence(l.Resource) + " " + sentence(l.Summary)}}
-	if len(l.Evidence) > 0 {
-		blocks = append(blocks, block{Heading: "Evidence"}, block{List: l.Evidence})
+	b.section("limit", "Limiting resource", append(blocks, evidence(l)...)...)
+}
+
+// evidence shows the figures that speak for the limiting resource, then the
+// others, few enough lines to be read.
+func evidence(l analyse.Limit) (blocks []block) {
+	decisive := max(0, min(l.Decisive, len(l.Evidence)))
+	speaks, others := l.Evidence[:decisive], l.Evidence[decisive:]
+	room := visibleLines
+	if len(speaks) > 0 {
+		blocks = append(append(blocks, block{Heading: "What speaks for it"}), split(speaks, room, "more figure")...)
+		room -= len(speaks)
 	}
-	b.section("limit", "Limiting resource", blocks...)
+	if len(others) > 0 {
+		heading := "The other figures"
+		if len(speaks) == 0 {
+			heading = "What was looked at"
+		}
+		blocks = append(append(blocks, block{Heading: heading}), split(others, room, "more figure")...)
+	}
+	return blocks
 }

@@ -38,7 +38,7 @@ func (b *builder) overTime() {
 	}
 	recorded := slices.ContainsFunc(b.s.Trials, func(t analyse.Trial) bool { _, ok := headline(&t); return ok })
 	if recorded {
-		b.data["throughput-over-time.csv"] = overTimeCSV(b.s)
+		b.data["throughput-over-time.csv"] = overTimeCSV(b.all)
 		blocks = append(blocks, b.figure(f))
 	} else {
 		blocks = append(blocks, block{Text: "No trial left a record over time."})
@@ -72,7 +72,7 @@ func (b *builder) byType(t *analyse.Trial) []block {
 		return nil
 	}
 	of, idle := quiet(of[1:])
-	csv := b.addData("over-time-work", trackCSV(t, tracks(t, "throughput")))
+	csv := b.addData("over-time-work", b.trackCSV(t, "throughput"))
 	words := groupText{group: "throughput", title: "Work by type", quantity: "done", layout: halves}
 	blocks := b.unitFigures(t, words, of, csv)
 	if len(idle) > 0 {
@@ -186,7 +186,7 @@ func (b *builder) response() {
 		return
 	}
 	b.data["response-times.csv"] = responseCSV(b.s)
-	blocks := []block{b.responseTable(*peak)}
+	blocks := b.responseTables(*peak)
 	if slices.ContainsFunc(peak.Types, func(l analyse.Latency) bool { return len(l.Curve) > 0 }) {
 		b.data["percentiles.csv"] = spectrumCSV(*peak)
 		blocks = append(blocks, b.figure(b.spectrum(*peak)))
@@ -202,32 +202,47 @@ func (b *builder) response() {
 	b.section("response", "Response times", blocks...)
 }
 
-func (b *builder) responseTable(peak analyse.Cell) block {
-	t := table{
-		Caption: "Response time in ms by transaction type at the peak (" + peak.Label + "), over the windows of all its repeats together. The unit of work is the last row.",
-		CSV:     "response-times.csv",
-		Columns: columns("Transaction", "#Count", "#Per second?", "#Mean?"),
-	}
+// responseTables are the response times by transaction type, what was done of
+// each, and what each does.
+func (b *builder) responseTables(peak analyse.Cell) []block {
+	at := " by transaction type at the peak (" + peak.Label + "), over the windows of all its repeats together. The unit of work is the last row."
+	times := table{Caption: "Response time in ms" + at, CSV: "response-times.csv", Columns: columns("Transaction", "#Mean?")}
+	work := table{Caption: "Work done" + at, CSV: "response-times.csv",
+		Columns: columns("Transaction", "#Count", "#Per second", "#Rolled back", "#Retries", "#Errors")}
 	unit, _ := unitOf(peak.Types)
 	for _, q := range unit.P {
-		t.Columns = append(t.Columns, column{Name: fmt.Sprintf("p%g", q.Percentile), Numeric: true})
+		times.Columns = append(times.Columns, column{Name: fmt.Sprintf("p%g", q.Percentile), Numeric: true})
 	}
-	t.Columns = append(t.Columns, columns("#Max?", "#Limit", "#Rolled back?", "#Retries?", "#Errors")...)
+	times.Columns = append(times.Columns, columns("#Max?")...)
+	limited := slices.ContainsFunc(peak.Types, func(l analyse.Latency) bool { return l.LimitMs > 0 })
+	if limited {
+		times.Columns = append(times.Columns, columns("#Limit")...)
+	}
+	var about []term
 	for _, l := range peak.Types {
-		row := []field{{Text: l.Type, Detail: l.About}, c(chart.Count(l.Count)), c(num(l.PerSecond)), c(num(l.MeanMs))}
+		row := []field{c(l.Type), c(num(l.MeanMs))}
 		for _, q := range unit.P {
 			row = append(row, quantileField(l, q.Percentile))
 		}
-		limit, errors := field{Text: "–", Tone: muted}, c(chart.Count(l.Errors))
-		if l.LimitMs > 0 {
-			limit = limitField(l)
+		row = append(row, c(num(l.MaxMs)))
+		if limited {
+			row = append(row, limitField(l))
 		}
+		times.Rows = append(times.Rows, row)
+		errors := c(chart.Count(l.Errors))
 		if l.Errors > 0 {
 			errors.Tone = bad
 		}
-		t.Rows = append(t.Rows, append(row, c(num(l.MaxMs)), limit, c(chart.Count(l.RolledBack)), c(chart.Count(l.Retries)), errors))
+		work.Rows = append(work.Rows, []field{c(l.Type), c(chart.Count(l.Count)), c(num(l.PerSecond)), c(chart.Count(l.RolledBack)), c(chart.Count(l.Retries)), errors})
+		if l.About != "" {
+			about = append(about, term{l.Type, l.About})
+		}
 	}
-	return b.table(t)
+	out := []block{b.table(times), b.table(work)}
+	if len(about) > 0 {
+		out = append(out, block{Heading: "What the transactions do"}, block{Terms: about})
+	}
+	return out
 }
 
 func quantileField(l analyse.Latency, p float64) field {
@@ -246,6 +261,9 @@ func quantileField(l analyse.Latency, p float64) field {
 // limitField tells a type's limit, and that it is broken where its percentile
 // was measured above it.
 func limitField(l analyse.Latency) field {
+	if !(l.LimitMs > 0) {
+		return toned("–", muted)
+	}
 	f := c(fmt.Sprintf("p%g ≤ %s", l.LimitP, num(l.LimitMs)))
 	if q, ok := quantile(l, l.LimitP); ok && float64(q.Ms) > l.LimitMs {
 		f.Text += ", broken"

@@ -34,11 +34,11 @@ type verdicts struct {
 	about  map[string]string
 	passed map[string]int
 	all    map[string]int
-	faults map[string][]string // "trial 3: 4.1 %"
+	faults map[string]*failures
 }
 
 func newVerdicts() *verdicts {
-	return &verdicts{want: map[string]string{}, about: map[string]string{}, passed: map[string]int{}, all: map[string]int{}, faults: map[string][]string{}}
+	return &verdicts{want: map[string]string{}, about: map[string]string{}, passed: map[string]int{}, all: map[string]int{}, faults: map[string]*failures{}}
 }
 
 func (v *verdicts) add(trial int, name, about, want, found string, passed bool) {
@@ -54,12 +54,11 @@ func (v *verdicts) add(trial int, name, about, want, found string, passed bool) 
 		v.passed[name]++
 		return
 	}
-	v.faults[name] = append(v.faults[name], fmt.Sprintf("trial %d: %s (wanted: %s)", trial, found, want))
+	if v.faults[name] == nil {
+		v.faults[name] = &failures{}
+	}
+	v.faults[name].add(trial, found, want)
 }
-
-// maxFaults bounds the failures that are told one by one in a table; the data
-// file has them all.
-const maxFaults = 12
 
 func (v *verdicts) rows() (rows [][]field) {
 	for _, n := range v.names {
@@ -67,11 +66,7 @@ func (v *verdicts) rows() (rows [][]field) {
 		if v.passed[n] < v.all[n] {
 			result = toned(fmt.Sprintf("FAILED in %d of %d", v.all[n]-v.passed[n], v.all[n]), bad)
 		}
-		faults := v.faults[n]
-		if len(faults) > maxFaults {
-			faults = append(slices.Clone(faults[:maxFaults]), fmt.Sprintf("and %d more", len(faults)-maxFaults))
-		}
-		rows = append(rows, []field{{Text: n, Detail: v.about[n]}, c(v.want[n]), result, c(strings.Join(faults, "; "))})
+		rows = append(rows, []field{{Text: n, Detail: v.about[n]}, c(v.want[n]), result, c(v.faults[n].String())})
 	}
 	return rows
 }

@@ -155,6 +155,17 @@ func overTimeCSV(s *analyse.Study) []byte {
 	return f.bytes()
 }
 
+// trackCSV is trackCSV of a group of t's tracks, with the intervals that
+// figures leave out.
+func (b *builder) trackCSV(t *analyse.Trial, group string) []byte {
+	for i := range b.all.Trials {
+		if all := &b.all.Trials[i]; all.Number == t.Number {
+			t = all
+		}
+	}
+	return trackCSV(t, tracks(t, group))
+}
+
 // trackCSV holds tracks of one trial, a row a second.
 func trackCSV(t *analyse.Trial, of []analyse.Track) []byte {
 	head := []string{"trial", "second", "in_window"}

@@ -27,11 +27,20 @@ type block struct {
 	Text    string
 	Aside   string // in small print
 	List    []string
+	Steps   []string // a numbered list
+	More    *more
 	Terms   []term // names with a sentence each
 	Table   *table
 	Figure  *figure
 	Small   []figure // two beside each other where there is room
 	Code    string   // verbatim
+}
+
+// more is a list that a page shows on demand; the text report has it in one
+// paragraph.
+type more struct {
+	Summary string
+	List    []string
 }
 
 // term is a name and what it means or is.

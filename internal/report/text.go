@@ -71,6 +71,7 @@ func renderText(d document, width int, colour bool) string {
 
 func (w *writer) head(d document) {
 	w.para("", d.Title, bold)
+	w.para("", d.Question, faint)
 	w.line("")
 	if !d.Valid {
 		w.para("INVALID  ", "These figures must not be quoted. They are shown to find the cause.", red)
@@ -84,9 +85,6 @@ func (w *writer) head(d document) {
 		w.line("")
 	}
 	w.para("", d.Answer, bold)
-	if d.Question != "" {
-		w.para("Question: ", d.Question, "")
-	}
 	if len(d.Key) > 0 {
 		w.line("")
 	}
@@ -133,6 +131,12 @@ func (w *writer) block(b block) {
 	}
 	for _, l := range b.List {
 		w.para("  - ", l, "")
+	}
+	for i, l := range b.Steps {
+		w.para(fmt.Sprintf("%3d. ", i+1), l, "")
+	}
+	if b.More != nil {
+		w.para("  - ", b.More.Summary+": "+strings.Join(b.More.List, "; "), "")
 	}
 	for _, t := range b.Terms {
 		w.para("  "+t.Name+": ", t.Text, "")

@@ -1,0 +1,374 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/analyse"
+	"github.com/loadstone-perf/loadstone/internal/report/figure/chart"
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+func (b *builder) head() {
+	s := b.s
+	b.doc.Title, b.doc.Question, b.doc.Answer = s.Name, s.Question, s.Answer
+	b.doc.Valid, b.doc.Simulated, b.doc.Invalid, b.doc.Notes = s.Valid, s.Simulated, reasons(s), s.Notes
+	switch {
+	case s.Valid:
+	case s.Measured != "":
+		// The banner above has the reasons, with which the answer begins.
+		b.doc.Answer = "For diagnosis only: " + s.Measured + "."
+	case s.Peak < 0:
+		b.doc.Answer = "Nothing was measured."
+	}
+	if peak := b.peak(); s.Valid && peak != nil {
+		b.doc.Key = b.keyFigures(*peak)
+	}
+}
+
+func (b *builder) keyFigures(peak analyse.Cell) []keyFigure {
+	s := b.s
+	key := []keyFigure{{
+		Name: "Peak throughput", Value: chart.Number(peak.Throughput.Value), Unit: s.Metric.Short,
+		Detail: s.Metric.Name + " at " + peak.Label + "; " + interval(peak.Throughput),
+	}}
+	if unit, ok := unitOf(peak.Types); ok {
+		for _, p := range []float64{95, 99} {
+			if q, ok := quantile(unit, p); ok {
+				k := keyFigure{Name: fmt.Sprintf("%s, %gth percentile", unit.Type, p), Value: num(q.Ms), Unit: "ms"}
+				k.Detail = "response time at the peak"
+				if q.LowMs.OK() && q.HighMs.OK() {
+					k.Detail += fmt.Sprintf("; %s to %s", num(q.LowMs), num(q.HighMs))
+				}
+				key = append(key, k)
+			}
+		}
+	}
+	if s.Limit.Resource != "" {
+		key = append(key, keyFigure{Name: "Limiting resource", Value: s.Limit.Resource, Detail: s.Limit.Summary})
+	}
+	return key
+}
+
+// reasons lists why s is not valid: a gate that several trials failed is told
+// once, with the range of what was found.
+func reasons(s *analyse.Study) (out []string) {
+	gates := map[string]*failures{} // by name
+	of := map[string]string{}       // name of the gate that a reason is about
+	asked := map[string]int{}       // trials that had to pass a gate
+	for _, t := range s.Trials {
+		for _, g := range t.Gates {
+			asked[g.Name]++
+			if fault := t.Fault(g); !g.Passed && slices.Contains(s.Invalid, fault) {
+				if gates[g.Name] == nil {
+					gates[g.Name] = &failures{}
+				}
+				gates[g.Name].add(t.Number, g.Found, g.Want)
+				of[fault] = g.Name
+			}
+		}
+	}
+	for _, reason := range s.Invalid {
+		f := gates[of[reason]]
+		switch {
+		case f == nil || len(f.trials) == 1:
+			out = append(out, reason)
+		case !f.told:
+			f.told = true
+			out = append(out, fmt.Sprintf("%s: %d of %s (%s): %s; wanted: %s", of[reason], len(f.trials),
+				counted(asked[of[reason]], "trial"), trialList(f.trials), spread(f.found), spread(f.want)))
+		}
+	}
+	return out
+}
+
+// failures are the trials that failed one condition, with what was found in
+// each.
+type failures struct {
+	trials      []int
+	found, want []string
+	told        bool
+}
+
+func (f *failures) add(trial int, found, want string) {
+	f.trials, f.found, f.want = append(f.trials, trial), append(f.found, found), append(f.want, want)
+}
+
+// String tells up to three failures one by one, and more of them together.
+func (f *failures) String() string {
+	if f == nil {
+		return ""
+	}
+	const few = 3
+	if len(f.trials) > few {
+		return fmt.Sprintf("trials %s: %s (wanted: %s)", trialList(f.trials), spread(f.found), spread(f.want))
+	}
+	var parts []string
+	for i, n := range f.trials {
+		parts = append(parts, fmt.Sprintf("trial %d: %s (wanted: %s)", n, f.found[i], f.want[i]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// numberPattern finds numbers as results print them: "1,234.5".
+const numberPattern = `\d[\d,]*(?:\.\d+)?`
+
+// spread joins texts that differ in their numbers alone to one with ranges:
+// "16 % used" and "9 % used" to "9 to 16 % used". Of texts that differ in more
+// it lists three kinds at most.
+func spread(texts []string) string {
+	const kinds = 3
+	numbers := regexp.MustCompile(numberPattern)
+	var frames []string
+	alike := map[string][]string{}
+	for _, t := range texts {
+		frame := numbers.ReplaceAllString(t, "\x00")
+		if alike[frame] == nil {
+			frames = append(frames, frame)
+		}
+		alike[frame] = append(alike[frame], t)
+	}
+	var out []string
+	for i, frame := range frames {
+		if i == kinds {
+			out = append(out, fmt.Sprintf("and %d other kinds", len(frames)-kinds))
+			break
+		}
+		out = append(out, ranges(numbers, alike[frame]))
+	}
+	return strings.Join(out, "; ")
+}
+
+// ranges is the first of texts, which differ in their numbers alone, with each
+// number that differs replaced by the least and the greatest.
+func ranges(numbers *regexp.Regexp, texts []string) string {
+	var all [][]string
+	for _, t := range texts {
+		all = append(all, numbers.FindAllString(t, -1))
+	}
+	at := -1
+	return numbers.ReplaceAllStringFunc(texts[0], func(string) string {
+		at++
+		least, most := all[0][at], all[0][at]
+		for _, of := range all {
+			if value(of[at]) < value(least) {
+				least = of[at]
+			}
+			if value(of[at]) > value(most) {
+				most = of[at]
+			}
+		}
+		if least == most {
+			return least
+		}
+		return least + " to " + most
+	})
+}
+
+// value reads a number that numberPattern found.
+func value(text string) float64 {
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// glance is the section with what one asks first of any measurement.
+func (b *builder) glance() {
+	s := b.s
+	var of []analyse.Fact
+	add := func(name string, parts ...string) {
+		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+		if len(parts) > 0 {
+			of = append(of, analyse.Fact{Name: name, Value: strings.Join(parts, "; ")})
+		}
+	}
+	add("Under test", fact(s.System, "Engine"), fact(s.System, "Provider"), fact(s.System, "Workload"))
+	add("Machine", fact(s.Machine, "CPU"), fact(s.Machine, "CPUs"), fact(s.Machine, "Memory"))
+	add("Instance", instanceSize(s))
+	add("Data", dataSize(s)...)
+	add("Durability", durability(s)...)
+	if synced := fact(s.Machine, "Synced append"); synced != "" {
+		add("A write that is synced", synced)
+	}
+	add("Restored", restores(s)...)
+	add("Measured", measuredFor(s)...)
+	add("Driver", b.driverUse()...)
+	if len(of) > 0 {
+		b.section("glance", "At a glance", b.facts("The conditions of the measurement; everything is told in full further down.", of))
+	}
+}
+
+// fact returns the value of the fact called name, "" where there is none.
+func fact(of []analyse.Fact, name string) string {
+	for _, f := range of {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// finished are the trials with figures.
+func finished(s *analyse.Study) (out []*analyse.Trial) {
+	for i := range s.Trials {
+		if s.Trials[i].Status == "finished" {
+			out = append(out, &s.Trials[i])
+		}
+	}
+	return out
+}
+
+// kinds lists what trials say, each text once and the first few of them.
+func kinds(of []*analyse.Trial, say func(*analyse.Trial) string) (out []string) {
+	const most = 4
+	others := 0
+	for _, t := range of {
+		text := say(t)
+		switch {
+		case text == "" || slices.Contains(out, text):
+		case len(out) == most:
+			others++
+		default:
+			out = append(out, text)
+		}
+	}
+	if others > 0 {
+		out = append(out, "and others")
+	}
+	return out
+}
+
+// instanceSize tells the CPUs and the memory that instances had.
+func instanceSize(s *analyse.Study) string {
+	return strings.Join(kinds(finished(s), func(t *analyse.Trial) string {
+		if !t.Confined {
+			return "not confined: it may use the whole machine"
+		}
+		var parts []string
+		for _, k := range t.Shape {
+			if name := lastName(k.Name); name == "cpus" || name == "memory" {
+				parts = append(parts, name+" "+k.Effective)
+			}
+		}
+		return strings.Join(parts, ", ")
+	}), " or ")
+}
+
+// lastName is a knob's name without where it belongs.
+func lastName(name string) string { return name[strings.LastIndexAny(name, ". ")+1:] }
+
+// dataSize sets the data against the memory.
+func dataSize(s *analyse.Study) []string {
+	return kinds(finished(s), func(t *analyse.Trial) string {
+		if t.DatabaseBytes <= 0 {
+			return ""
+		}
+		text := "a database of " + unit.Bytes(t.DatabaseBytes).Human()
+		if t.MemoryBytes > 0 {
+			text += fmt.Sprintf(", %s of the %s of memory that may be used", percent(100*float64(t.DatabaseBytes)/float64(t.MemoryBytes)), unit.Bytes(t.MemoryBytes).Human())
+			if t.DatabaseBytes > t.MemoryBytes {
+				text += ": it can't all be held there"
+			}
+		}
+		return text
+	})
+}
+
+// durability lists the settings that say what a commit survives: those that
+// the engine marks so, and those that a study may have set itself.
+func durability(s *analyse.Study) (out []string) {
+	known := []string{"fsync", "synchronous_commit", "full_page_writes", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "sync_binlog"}
+	all := withSettings(s)
+	for _, k := range settingsOf(s) {
+		if k.Why != "durability" && !slices.Contains(known, lastName(k.Name)) {
+			continue
+		}
+		text := k.Name + " = " + orDash(k.Effective)
+		if k.Default != "" && k.Effective != k.Default {
+			text += " (default: " + k.Default + ")"
+		}
+		if len(k.trials) < all {
+			text += " in trials " + trialList(k.trials)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// restores tells how the initial state came back, and how long that took.
+func restores(s *analyse.Study) (out []string) {
+	var took chart.Extent
+	for _, t := range finished(s) {
+		if t.RestoreWay != "" {
+			took.Add(t.RestoreS)
+		}
+	}
+	ways := kinds(finished(s), func(t *analyse.Trial) string { return t.RestoreWay })
+	if len(ways) == 0 {
+		return nil
+	}
+	out = append(out, fmt.Sprintf("by %s in %s s", strings.Join(ways, " or "), between(took)))
+	if verified := kinds(finished(s), func(t *analyse.Trial) string { return t.Verified }); len(verified) > 0 {
+		out = append(out, "verified: "+strings.Join(verified, " or "))
+	}
+	return out
+}
+
+// between is the range of what was seen: "0.21 to 0.35".
+func between(e chart.Extent) string {
+	least, most := chart.Number(e.Min), chart.Number(e.Max)
+	if least == most {
+		return least
+	}
+	return least + " to " + most
+}
+
+// measuredFor tells how many trials there were, and how long each measured.
+func measuredFor(s *analyse.Study) (out []string) {
+	var long chart.Extent
+	n := 0
+	for _, t := range finished(s) {
+		if t.Window.End > t.Window.Start {
+			long.Add(t.Window.End - t.Window.Start)
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	out = append(out, fmt.Sprintf("%s of %s finished, in windows of %s s", counted(n, "trial"), counted(len(s.Cells), "configuration"), between(long)))
+	return out
+}
+
+// driverUse tells what the load generator took, and whether it was on time.
+func (b *builder) driverUse() (out []string) {
+	var cost, late chart.Extent
+	for _, t := range finished(b.s) {
+		cost.Add(float64(t.DriverCPUUs))
+		late.Add(float64(t.LatenessP99Us))
+	}
+	if cost.Seen {
+		out = append(out, fmt.Sprintf("%s µs of CPU for one of %s", between(cost), cmp.Or(b.s.Metric.Name, "the metric")))
+	}
+	if peak := b.peak(); peak != nil {
+		for _, r := range peak.Usage {
+			if r.Name == "driver CPU" {
+				out = append(out, fmt.Sprintf("%s of the machine's CPU at the peak", percent(r.Value)))
+			}
+		}
+	}
+	switch {
+	case late.Seen:
+		out = append(out, fmt.Sprintf("late by %s µs (99th percentile)", between(late)))
+	case cost.Seen:
+		out = append(out, "lateness: none to measure, since users without think time begin when they are done")
+	}
+	return out
+}
