@@ -125,19 +125,22 @@ func TestLatenessIsJudgedInOpenLoop(t *testing.T) {
 	s := usual()
 	s.rate = 3000
 	for _, c := range []struct {
-		us   int64
-		want int
-	}{{900, 0}, {1100, 1}, {0, 1}} {
+		us, n, backlog int64
+		want           int
+	}{{900, 2000, 0, 0}, {1100, 2000, 0, 1}, {900, 50, 0, 0}, {1100, 50, 0, 1}, {0, 0, 0, 1}, {0, 0, 9, 0}} {
 		study, trials := s.study(1, 8)
+		for i := range trials[0].intervals[0] {
+			trials[0].intervals[0][i].Backlog = c.backlog
+		}
 		trials[0].late = func(int, time.Duration, time.Duration) (*hdrhistogram.Histogram, error) {
 			h := newHistogram()
-			if c.us == 0 {
+			if c.n == 0 {
 				return h, nil
 			}
-			return h, h.RecordValues(c.us, 2000)
+			return h, h.RecordValues(c.us, c.n)
 		}
 		if got := failing(t, study, trials[0]); len(got) != c.want || c.want == 1 && got[0] != "driver on time" {
-			t.Errorf("a lateness of %d µs: gates that fail are %q", c.us, got)
+			t.Errorf("%d starts %d µs late, backlog %d: gates that fail are %q", c.n, c.us, c.backlog, got)
 		}
 	}
 }

@@ -70,11 +70,16 @@ func rank(p float64, n int64) int64 {
 // at is percentile p in ms: the upper end of its cell, as HdrHistogram
 // reports it. It is absent where fewer than ten values lie beyond it.
 func (d dist) at(p float64) Number {
-	n := d.count()
-	if float64(n)*(100-p)/100 < beyond*(1-1e-9) {
+	if float64(d.count())*(100-p)/100 < beyond*(1-1e-9) {
 		return Absent()
 	}
-	left := rank(p, n)
+	return d.atLeast(p)
+}
+
+// atLeast is at without its demand: with few samples a high percentile is
+// simply the largest. Absent only where there is no sample.
+func (d dist) atLeast(p float64) Number {
+	left := rank(p, d.count())
 	for _, b := range d {
 		if left -= b.n; left <= 0 {
 			return Number(float64(b.high) / 1e3)

@@ -238,7 +238,7 @@ type Trial struct {
 	// DatabaseBytes is the size of the databases of all instances, indexes
 	// included, when the trial began, and MemoryBytes the memory that they may
 	// use: 0 where not known.
-	DatabaseBytes int64 `json:"database_bytes,omitempty"`
+	DatabaseBytes int64  `json:"database_bytes,omitempty"`
 	MemoryBytes   int64  `json:"memory_bytes,omitempty"`
 	DriverCPUUs   Number `json:"driver_cpu_us_per_unit"` // per unit of the metric
 	LatenessP99Us Number `json:"lateness_p99_us"`

@@ -90,6 +90,9 @@ func TestAStallHidesFromADriverThatWaits(t *testing.T) {
 		return fmt.Sprintf("| %s | %d | %.1f ms | %.1f ms | %.0f ms | %.1f %% |", name,
 			h.TotalCount(), msAt(h, 50), msAt(h, 99), float64(h.Max())/1e3, above(h, 100*time.Millisecond))
 	}
+	if r, s := msAt(closed.response[0], 99), msAt(closed.service[0], 99); r != s {
+		t.Errorf("in closed loop p99 is %v ms from the intended start and %v ms from the actual one: the page says that they are the same", r, s)
+	}
 	sent, answered := open.response[0], open.service[0]
 	if msAt(sent, 99) < 200*msAt(answered, 99) || above(sent, 100*time.Millisecond) < 20*above(closed.response[0], 100*time.Millisecond) {
 		t.Errorf("the stall is not hidden: p99 %v ms against %v ms", msAt(answered, 99), msAt(sent, 99))

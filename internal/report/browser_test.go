@@ -125,6 +125,9 @@ func TestPageInABrowser(t *testing.T) {
 			checkLinks(t, tab, index)
 			checkThemes(t, tab)
 			checkNarrow(t, tab)
+			if name == "ordinary" || name == "invalid" {
+				checkMiddling(t, tab, name == "ordinary")
+			}
 			if name == "ordinary" {
 				checkCrosshair(t, tab)
 				checkPrint(t, tab)
@@ -256,6 +259,25 @@ func checkNarrow(t *testing.T, tab context.Context) {
 	}
 	if wide := evaluate[int](t, tab, `[...document.querySelectorAll(".wide")].filter(e => e.offsetParent).length`); wide > 0 {
 		t.Errorf("%d wide figures on a narrow screen", wide)
+	}
+	resize(t, tab, 1280)
+}
+
+// checkMiddling sees, in a window of 1100 by 800, that tables need no
+// scrolling to the side, and that what decides is on the first screen.
+func checkMiddling(t *testing.T, tab context.Context, valid bool) {
+	t.Helper()
+	resize(t, tab, 1100)
+	over := evaluate[[]string](t, tab, `[...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.querySelector("caption").textContent)`)
+	if len(over) > 0 {
+		t.Errorf("wider than a window of 1100: %q", over)
+	}
+	what := ".answer"
+	if valid {
+		what = ".key"
+	}
+	if bottom := evaluate[int](t, tab, `Math.ceil(document.querySelector("`+what+`").getBoundingClientRect().bottom + scrollY)`); bottom > 800 {
+		t.Errorf("%s ends at %d px: not on the first screen", what, bottom)
 	}
 	resize(t, tab, 1280)
 }

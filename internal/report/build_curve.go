@@ -53,12 +53,22 @@ func (b *builder) loadCurve(cv *analyse.Curve) figure {
 	})
 }
 
-// cutNote says that intervals were cut at 0, where any was.
+// cutNote says that intervals were cut in a figure, where any was.
 func (b *builder) cutNote() string {
-	if slices.ContainsFunc(b.s.Cells, func(cl analyse.Cell) bool { return measured(cl) && cutLow(cl.Throughput) }) {
-		return " An interval that reaches below 0 is cut there: too few repeats, or repeats that differ too much, tell little."
+	var highest chart.Extent
+	for _, cl := range b.s.Cells {
+		if measured(cl) {
+			highest.Add(cl.Throughput.Value)
+		}
 	}
-	return ""
+	cut := func(cl analyse.Cell) bool {
+		e := cl.Throughput
+		return measured(cl) && (cutLow(e) || float64(e.High) > loadcurve.Reach*highest.Max)
+	}
+	if !slices.ContainsFunc(b.s.Cells, cut) {
+		return ""
+	}
+	return " Intervals are cut at 0 and at twice the highest point; the data has them whole. They are as wide because repeats are few or differ much."
 }
 
 func knee(l analyse.Line) float64 {
@@ -80,7 +90,7 @@ func (b *builder) curveLine(cv *analyse.Curve, l analyse.Line) loadcurve.Line {
 		pt := loadcurve.Point{X: x, Y: math.NaN(), Low: math.NaN(), High: math.NaN()}
 		if measured(cell) {
 			e := cell.Throughput
-			pt.Y, pt.Low, pt.High = e.Value, low(e), float64(e.High)
+			pt.Y, pt.Low, pt.High = e.Value, float64(e.Low), float64(e.High)
 			loads.Add(x)
 		}
 		out.Points = append(out.Points, pt)
@@ -182,7 +192,7 @@ func (b *builder) cellBars() figure {
 		bar := bars.Bar{Name: cell.Label, Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Text: "nothing measured"}
 		if measured(cell) {
 			e := cell.Throughput
-			bar.Value, bar.Low, bar.High, bar.Text = e.Value, low(e), float64(e.High), ""
+			bar.Value, bar.Low, bar.High, bar.Text = e.Value, float64(e.Low), float64(e.High), ""
 		}
 		d.Bars = append(d.Bars, bar)
 	}
@@ -227,6 +237,9 @@ func (b *builder) cellTable() block {
 			cpu = percent(cell.CPUPct.Value)
 		}
 		t.Rows = append(t.Rows, []field{name, c(chart.Number(e.Value)), between, c(chart.Count(int64(e.N))), c(p95), c(p99), c(cpu), c(cell.Limit.Resource)})
+	}
+	if slices.ContainsFunc(b.s.Cells, func(cl analyse.Cell) bool { return measured(cl) && cutLow(cl.Throughput) }) {
+		t.Caption += " An interval that reaches below 0 is cut there."
 	}
 	return b.table(t)
 }

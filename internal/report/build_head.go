@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -17,7 +16,7 @@ import (
 func (b *builder) head() {
 	s := b.s
 	b.doc.Title, b.doc.Question, b.doc.Answer = s.Name, s.Question, s.Answer
-	b.doc.Valid, b.doc.Simulated, b.doc.Invalid, b.doc.Notes = s.Valid, s.Simulated, reasons(s), s.Notes
+	b.doc.Valid, b.doc.Simulated, b.doc.Invalid, b.doc.Notes = s.Valid, s.Simulated, reasons(b.all), s.Notes
 	switch {
 	case s.Valid:
 	case s.Measured != "":
@@ -115,38 +114,41 @@ func (f *failures) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// numberPattern finds numbers as results print them: "1,234.5".
-const numberPattern = `\d[\d,]*(?:\.\d+)?`
+// numbers finds numbers as results print them: "1,234.5".
+func numbers() *regexp.Regexp { return regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`) }
+
+// frame is text without its numbers.
+func frame(text string) string { return numbers().ReplaceAllString(text, "\x00") }
 
 // spread joins texts that differ in their numbers alone to one with ranges:
 // "16 % used" and "9 % used" to "9 to 16 % used". Of texts that differ in more
 // it lists three kinds at most.
 func spread(texts []string) string {
 	const kinds = 3
-	numbers := regexp.MustCompile(numberPattern)
 	var frames []string
 	alike := map[string][]string{}
 	for _, t := range texts {
-		frame := numbers.ReplaceAllString(t, "\x00")
-		if alike[frame] == nil {
-			frames = append(frames, frame)
+		f := frame(t)
+		if alike[f] == nil {
+			frames = append(frames, f)
 		}
-		alike[frame] = append(alike[frame], t)
+		alike[f] = append(alike[f], t)
 	}
 	var out []string
-	for i, frame := range frames {
+	for i, f := range frames {
 		if i == kinds {
 			out = append(out, fmt.Sprintf("and %d other kinds", len(frames)-kinds))
 			break
 		}
-		out = append(out, ranges(numbers, alike[frame]))
+		out = append(out, ranges(alike[f]))
 	}
 	return strings.Join(out, "; ")
 }
 
 // ranges is the first of texts, which differ in their numbers alone, with each
 // number that differs replaced by the least and the greatest.
-func ranges(numbers *regexp.Regexp, texts []string) string {
+func ranges(texts []string) string {
+	numbers := numbers()
 	var all [][]string
 	for _, t := range texts {
 		all = append(all, numbers.FindAllString(t, -1))
@@ -170,7 +172,7 @@ func ranges(numbers *regexp.Regexp, texts []string) string {
 	})
 }
 
-// value reads a number that numberPattern found.
+// value reads a number that numbers found.
 func value(text string) float64 {
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 	if err != nil {
@@ -195,7 +197,7 @@ func (b *builder) glance() {
 	add("Data", dataSize(s)...)
 	add("Durability", durability(s)...)
 	if synced := fact(s.Machine, "Synced append"); synced != "" {
-		add("A write that is synced", synced)
+		add("Synced write", synced)
 	}
 	add("Restored", restores(s)...)
 	add("Measured", measuredFor(s)...)
@@ -355,7 +357,13 @@ func (b *builder) driverUse() (out []string) {
 		late.Add(float64(t.LatenessP99Us))
 	}
 	if cost.Seen {
-		out = append(out, fmt.Sprintf("%s µs of CPU for one of %s", between(cost), cmp.Or(b.s.Metric.Name, "the metric")))
+		per := "unit of the metric"
+		if b.peak() != nil {
+			if u, ok := unitOf(b.peak().Types); ok && strings.HasPrefix(b.s.Metric.Name, u.Type) {
+				per = u.Type
+			}
+		}
+		out = append(out, fmt.Sprintf("%s µs of CPU per %s", between(cost), per))
 	}
 	if peak := b.peak(); peak != nil {
 		for _, r := range peak.Usage {

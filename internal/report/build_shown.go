@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -10,18 +9,51 @@ import (
 )
 
 // shown is s as a reader looks at it: the configurations of a search by rising
-// load, not in the order in which they were tried, and timelines without
-// intervals that are too short to give a rate. s itself stays as it is.
+// load, not in the order in which they were tried; knobs by their last name
+// where that is enough; and timelines without intervals that are too short to
+// give a rate. s itself stays as it is.
 func shown(s *analyse.Study) *analyse.Study {
 	out := *s
-	out.Trials = slices.Clone(s.Trials)
+	out.Cells, out.Trials = slices.Clone(s.Cells), slices.Clone(s.Trials)
 	for i := range out.Trials {
 		out.Trials[i].Timeline = whole(out.Trials[i].Timeline)
 	}
-	if len(s.Search) > 0 && s.Curve != nil {
-		byLoad(&out)
+	if s.Curve != nil {
+		curve := *s.Curve
+		curve.Lines = slices.Clone(curve.Lines)
+		out.Curve = &curve
+		if len(s.Search) > 0 {
+			byLoad(&out)
+		}
 	}
+	shorten(&out)
 	return &out
+}
+
+// shorten names knobs in labels by the last part of their path, where those of
+// all factors differ: "synchronous_commit = off".
+func shorten(s *analyse.Study) {
+	var pairs, last []string
+	for _, knob := range s.Factors {
+		name := lastName(knob)
+		if name == "" || slices.Contains(last, name) {
+			return
+		}
+		last = append(last, name)
+		pairs = append(pairs, knob+" = ", name+" = ")
+	}
+	short := strings.NewReplacer(pairs...)
+	for i := range s.Cells {
+		s.Cells[i].Label = short.Replace(s.Cells[i].Label)
+	}
+	for i := range s.Trials {
+		s.Trials[i].Label = short.Replace(s.Trials[i].Label)
+	}
+	if s.Curve != nil {
+		for i := range s.Curve.Lines {
+			s.Curve.Lines[i].Label = short.Replace(s.Curve.Lines[i].Label)
+		}
+	}
 }
 
 // whole leaves out intervals shorter than half of the usual, as the last often
@@ -80,16 +112,13 @@ func byLoad(s *analyse.Study) {
 	for i := range s.Trials {
 		s.Trials[i].Cell = to(s.Trials[i].Cell)
 	}
-	curve := *s.Curve
-	curve.Lines = slices.Clone(curve.Lines)
-	for i := range curve.Lines {
-		of := slices.Clone(curve.Lines[i].Cells)
+	for i := range s.Curve.Lines {
+		of := slices.Clone(s.Curve.Lines[i].Cells)
 		for k := range of {
 			of[k] = to(of[k])
 		}
-		curve.Lines[i].Cells = of
+		s.Curve.Lines[i].Cells = of
 	}
-	s.Curve = &curve
 }
 
 // within is the section on how the values of a factor compare, in a study that
@@ -106,13 +135,33 @@ func (b *builder) within() {
 		if _, found, ok := strings.Cut(verdict, "What was found: "); ok && !x.Valid {
 			verdict = "For diagnosis only: " + found
 		}
-		blocks = append(append(blocks, block{Text: verdict}), b.comparison(x)...)
+		blocks = append(blocks, block{Text: verdict})
+		if len(x.Cells) > 0 {
+			csv := b.addData("comparison-"+slug(x.Other.Name), comparisonCSV(x))
+			blocks = append(blocks, b.forest(x, csv), b.effects(ofTheUnit(x), csv))
+		}
+		if len(x.Unmatched) > 0 {
+			blocks = append(blocks, block{Aside: "Not on both sides: " + strings.Join(x.Unmatched, "; ") + "."})
+		}
 	}
 	if len(blocks) == 0 {
 		return
 	}
-	x := &b.s.Comparisons[0]
-	blocks = append(blocks, block{Aside: fmt.Sprintf("Throughput counts as the same within ±%g %%, percentiles within ±%g %%. %s",
-		math.Round(x.MarginPct*100)/100, math.Round(x.PercentileMarginPct*100)/100, "Trials of the same block are compared with each other.")})
+	x := b.s.Comparisons[0]
+	blocks = append(blocks, block{Aside: fmt.Sprintf("Trials of the same block are compared with each other. Throughput counts as the same within ±%g %%, percentiles within ±%g %%. The tables have the unit of work; the data has every type.",
+		x.MarginPct, x.PercentileMarginPct)})
 	b.section("comparison", "Comparison", blocks...)
+}
+
+// ofTheUnit is x with throughput and the response times of the unit of work.
+func ofTheUnit(x *analyse.Comparison) *analyse.Comparison {
+	out := *x
+	out.Cells = slices.Clone(x.Cells)
+	for i := range out.Cells {
+		first := firstType(out.Cells[i])
+		out.Cells[i].Effects = slices.DeleteFunc(slices.Clone(out.Cells[i].Effects), func(e analyse.Effect) bool {
+			return e.Percentile != 0 && e.Type != first
+		})
+	}
+	return &out
 }

@@ -109,12 +109,16 @@ func (b *builder) trials() {
 	t := table{
 		Caption: fmt.Sprintf("%s in the order of running; %d finished and passed the gate.", counted(len(b.s.Trials), "trial"), counts),
 		CSV:     "trials.csv",
-		Columns: columns("Trial", "#Block", "Configuration", "Outcome", "#Throughput", "#p95, ms", "#Window, s", "#Restore?", "#Late p99, µs?", "Remarks"),
+		Columns: columns("Trial", "#Block", "Configuration", "Outcome", "#Throughput", "#p95, ms", "#Window, s", "#Restore?", "#Late p99, µs?"),
 	}
 	for i := range b.s.Trials {
 		t.Rows = append(t.Rows, trialRow(&b.s.Trials[i]))
 	}
-	b.section("trials", "All trials", b.table(t))
+	blocks := []block{b.table(t)}
+	if lines := allRemarks(b.s.Trials); len(lines) > 0 {
+		blocks = append(append(blocks, block{Heading: "Remarks"}), split(lines, visibleLines, "more remark")...)
+	}
+	b.section("trials", "All trials", blocks...)
 }
 
 func trialRow(t *analyse.Trial) []field {
@@ -134,7 +138,7 @@ func trialRow(t *analyse.Trial) []field {
 		restore = chart.Number(t.RestoreS) + " s"
 	}
 	return []field{c(fmt.Sprint(t.Number)), c(fmt.Sprint(t.Block)), c(t.Label), outcome(t), c(through), c(p95),
-		{Text: window, Detail: steady}, {Text: restore, Detail: t.RestoreWay}, c(num(t.LatenessP99Us)), c(remarks(t))}
+		{Text: window, Detail: steady}, {Text: restore, Detail: t.RestoreWay}, c(num(t.LatenessP99Us))}
 }
 
 // outcome says in a word what became of a trial.
@@ -161,9 +165,36 @@ func steadiness(w analyse.Window) string {
 	return "steady"
 }
 
-// remarks are why a trial failed or does not count, and its warnings.
-func remarks(t *analyse.Trial) string {
-	var parts []string
+// allRemarks are the remarks on trials, those that differ in their numbers
+// alone in one line.
+func allRemarks(trials []analyse.Trial) (lines []string) {
+	of := map[string]*failures{}
+	var order []*failures
+	for i := range trials {
+		for _, r := range remarkParts(&trials[i]) {
+			f := of[frame(r)]
+			if f == nil {
+				f = &failures{}
+				of[frame(r)], order = f, append(order, f)
+			}
+			f.add(trials[i].Number, r, "")
+		}
+	}
+	for _, f := range order {
+		if len(f.trials) == 1 {
+			lines = append(lines, fmt.Sprintf("Trial %d: %s", f.trials[0], f.found[0]))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("Trials %s: %s", trialList(f.trials), spread(f.found)))
+	}
+	return lines
+}
+
+// remarks are all remarks on t in one text.
+func remarks(t *analyse.Trial) string { return strings.Join(remarkParts(t), "; ") }
+
+// remarkParts are why a trial failed or does not count, and its warnings.
+func remarkParts(t *analyse.Trial) (parts []string) {
 	if t.Reason != "" {
 		parts = append(parts, t.Reason)
 	}
@@ -180,5 +211,5 @@ func remarks(t *analyse.Trial) string {
 	if t.Status == "finished" && !t.Window.Steady && t.Window.Why != "" {
 		parts = append(parts, t.Window.Why)
 	}
-	return strings.Join(append(parts, t.Warnings...), "; ")
+	return append(parts, t.Warnings...)
 }

@@ -26,6 +26,12 @@ func hostile() *analyse.Study {
 			cl.Types[k].About += attack
 		}
 	}
+	s.Search = []analyse.Decision{{Base: attack, Knob: attack, Why: attack}, {Base: attack, Done: true, Why: attack}}
+	s.Comparisons = varied().Comparisons
+	x := &s.Comparisons[0]
+	for _, p := range []*string{&x.Base.Name, &x.Other.Name, &x.Verdict, &x.Unmatched[0], &x.Cells[0].Label, &x.Cells[0].Effects[1].Quantity, &x.Cells[0].Effects[1].Type, &x.Cells[0].Effects[1].Text} {
+		*p += attack
+	}
 	for i := range s.Trials {
 		hostileTrial(&s.Trials[i])
 	}
@@ -33,7 +39,7 @@ func hostile() *analyse.Study {
 }
 
 func hostileTrial(t *analyse.Trial) {
-	for _, p := range []*string{&t.Label, &t.Dir, &t.Reason, &t.Window.Why, &t.RestoreWay} {
+	for _, p := range []*string{&t.Label, &t.Dir, &t.Reason, &t.Window.Why, &t.RestoreWay, &t.Verified} {
 		*p += attack
 	}
 	t.Warnings = []string{attack}

@@ -41,6 +41,7 @@ func studies() map[string]*analyse.Study {
 	return map[string]*analyse.Study{
 		"ordinary": quickstart(), "invalid": invalid(), "empty": empty(), "hostile": hostile(),
 		"no curve": noCurve, "no timelines": bare, "one trial": once, "all failed": allFailed(), "zero": {},
+		"searched": searched(), "varied": varied(),
 	}
 }
 

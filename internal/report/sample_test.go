@@ -26,19 +26,22 @@ func sample(users []int, repeats, seconds int) *analyse.Study {
 		Format: 1, Loadstone: "0.1.0", Name: "DVD Store on PostgreSQL: how many users?",
 		Question: "How many orders a minute does this machine sustain, and what limits it?",
 		Created:  time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Valid: true,
-		Answer:  "The machine sustains 14,900 orders a minute (14,600 to 15,200) at 8 users; its CPUs limit it.",
-		Notes:   []string{"Three repeats: intervals assume that repeats are normally distributed."},
-		Metric:  analyse.Metric{Name: "orders a minute", Short: "OPM"},
-		Machine: []analyse.Fact{{Name: "CPU", Value: "2 × 2.4 GHz, virtual"}, {Name: "Memory", Value: "23.5 GiB"}, {Name: "Kernel", Value: "6.12.5"}},
-		System:  []analyse.Fact{{Name: "Engine", Value: "PostgreSQL 16.9"}, {Name: "Workload", Value: "dvdstore 1, small (10 MB)"}, {Name: "Restore", Value: "copy of files, verified by digest"}},
-		Factors: []string{"users"},
-		Peak:    len(users) - 1,
+		Answer:   "The machine sustains 14,900 orders a minute (14,600 to 15,200) at 8 users; its CPUs limit it.",
+		Notes:    []string{"Three repeats: intervals assume that repeats are normally distributed."},
+		Measured: "PostgreSQL 16.9 on this machine does 14,900 orders a minute at 8 users",
+		Metric:   analyse.Metric{Name: "orders a minute", Short: "OPM"},
+		Machine:  []analyse.Fact{{Name: "CPU", Value: "2 × 2.4 GHz, virtual"}, {Name: "Synced append", Value: "105 µs (median, before the study)"}, {Name: "Memory", Value: "23.5 GiB"}, {Name: "Kernel", Value: "6.12.5"}},
+		System:   []analyse.Fact{{Name: "Engine", Value: "PostgreSQL 16.9"}, {Name: "Workload", Value: "dvdstore 1, small (10 MB)"}, {Name: "Restore", Value: "copy of files, verified by digest"}},
+		Factors:  []string{"users"},
+		Peak:     len(users) - 1,
 		Limit: analyse.Limit{Resource: "CPU", Summary: "the host's CPUs were 97 % busy at the peak",
-			Evidence: []string{"host CPU 97 % busy (user 61 %, system 36 %)", "against the disk: 12 % busy, 0.4 ms a write", "against locks: 0.1 sessions waiting on average"}},
+			Evidence: []string{"host CPU 97 % busy (user 61 %, system 36 %)", "against the disk: 12 % busy, 0.4 ms a write", "against locks: 0.1 sessions waiting on average",
+				"driver CPU 29 %", "steal 0 %", "disk read 0.2 MiB/s", "disk write 14 MiB/s", "network 2.9 MiB/s", "1 % more load changes throughput by +0.1 %", "0.6 sessions in LWLock:WALWrite (22 %)"}, Decisive: 1},
 		Settings: []analyse.Knob{
 			{Name: "shared_buffers", Intended: "256MiB", Effective: "256MB", Default: "128MB", Why: "a quarter of the instance's memory", Matches: true},
 			{Name: "max_wal_size", Intended: "4GiB", Effective: "4GB", Default: "1GB", Why: "no checkpoint by volume within the window", Matches: true},
-			{Name: "synchronous_commit", Effective: "on", Default: "on", Why: "durability is kept", Matches: true},
+			{Name: "synchronous_commit", Intended: "off", Effective: "off", Default: "on", Why: "study", Matches: true},
+			{Name: "fsync", Intended: "on", Effective: "on", Default: "on", Why: "durability", Matches: true},
 		},
 		Source: "name: DVD Store on PostgreSQL\nworkload: dvdstore\nengine: postgres\nvary:\n  users: [1, 2, 4, 8]\nrepeats: 3\n",
 	}
@@ -95,7 +98,7 @@ func sampleCell(users int) analyse.Cell {
 
 func sampleTypes(users int) []analyse.Latency {
 	var out []analyse.Latency
-	for i, name := range []string{"login", "browse", "purchase", "order"} {
+	for i, name := range []string{"login", "newcustomer", "browse", "pricelookup", "purchase", "order"} {
 		base := (0.4 + 0.7*float64(i)) * (1 + 0.15*float64(users*users)/8)
 		l := analyse.Latency{Type: name, About: "what a customer does, part " + fmt.Sprint(i+1), Count: int64(90000 / (i + 1)), PerSecond: throughputOf(users) / 60,
 			MeanMs: analyse.Number(base * 1.2), MaxMs: analyse.Number(base * 60), ServiceP99Ms: analyse.Number(base * 4), Retries: int64(i)}
@@ -131,6 +134,7 @@ func sampleTrial(number, block, cell, users, seconds int) analyse.Trial {
 		Timeline: sampleTimeline(number, users, seconds),
 		Waits: []analyse.Wait{{State: "CPU", Mean: 1.7, Pct: 61}, {State: "LWLock:WALWrite", Mean: 0.6, Pct: 21.5},
 			{State: "IO:WALSync", Mean: 0.4, Pct: 14}, {State: "Lock:transactionid", Mean: 0.1, Pct: 3.5}},
+		DatabaseBytes: 300 << 20, MemoryBytes: 1 << 30, Verified: "all 310 MiB",
 		RestoreWay: "copy", RestoreS: 1.4 + 0.1*noise(number, 1, 1), DriverCPUUs: 210, LatenessP99Us: analyse.Number(120 + 20*noise(number, 2, 2)),
 		Shape: []analyse.Knob{
 			{Name: "instance.cpus", Intended: "2", Effective: "2", Matches: true},
@@ -209,10 +213,42 @@ func quickstart() *analyse.Study { return sample([]int{1, 2, 4, 8}, 3, 75) }
 
 func invalid() *analyse.Study {
 	s := quickstart()
-	s.Valid, s.Invalid = false, []string{"trial 3: Little's law is off by 4.1 %, at most 2 % allowed", "trial 7 failed: the restore did not match the golden state"}
-	s.Answer = "INVALID: 2 of 12 trials broke the gate; no throughput can be quoted."
-	s.Simulated = true
 	s.Trials[2].Gates[1] = analyse.Gate{Name: "Little's law", Found: "4.1 %", Want: "at most 2 %"}
+	s.Invalid = []string{s.Trials[2].Fault(s.Trials[2].Gates[1])}
+	for i := 7; i < len(s.Trials); i++ {
+		t := &s.Trials[i]
+		t.Gates = append(t.Gates, analyse.Gate{Name: "machine quiet", Found: fmt.Sprintf("other processes use %d %% of the machine's CPU", 3+4*i), Want: "at most 10 %"})
+		s.Invalid = append(s.Invalid, t.Fault(t.Gates[3]))
+	}
+	s.Valid, s.Answer = false, "INVALID: "+s.Invalid[0]+" (and 5 more reasons). What was measured: "+s.Measured+"."
+	s.Simulated = true
+	return s
+}
+
+// searched is a study that found its loads by itself, in the order 1, 8, 4, 2.
+func searched() *analyse.Study {
+	s := sample([]int{1, 8, 4, 2}, 3, 75)
+	s.Peak, s.Curve.Lines[0].Cells = 1, []int{0, 3, 2, 1}
+	for i, why := range []string{"the search begins with 1 user", "throughput grew: on to 8 users", "on to 4 users", "on to 2 users", "8 users gave the most of 4 loads"} {
+		s.Search = append(s.Search, analyse.Decision{Knob: "users", Load: []float64{1, 8, 4, 2, 8}[i], Done: i == 4, Why: why})
+	}
+	return s
+}
+
+// varied is a study that compares two values of a setting.
+func varied() *analyse.Study {
+	s := quickstart()
+	effect := func(quantity, of string, p, base, other float64) analyse.Effect {
+		return analyse.Effect{Quantity: quantity, Type: of, Percentile: p, Unit: "ms", Base: base, Other: other, BaseN: 3, OtherN: 3,
+			Ratio: analyse.Number(other / base), Low: analyse.Number(other / base * 0.9), High: analyse.Number(other / base * 1.1),
+			P: 0.001, HolmP: 0.01, RankP: 0.1, EquivalenceP: 0.9, MarginPct: 3, Verdict: analyse.Differs, Text: "differs", Better: other > base}
+	}
+	s.Comparisons = []analyse.Comparison{{
+		Base: analyse.Side{Name: "fsync = on"}, Other: analyse.Side{Name: "fsync = off"}, Valid: true, Paired: true, MarginPct: 3, PercentileMarginPct: 10,
+		Verdict: "fsync = off against fsync = on: throughput rises by 50 %.", Unmatched: []string{"users = 16: only with fsync = on"},
+		Cells: []analyse.Contrast{{Label: "users = 8", Effects: []analyse.Effect{
+			effect("throughput", "", 0, 100, 150), effect("p95 order", "order", 95, 12, 9), effect("p95 login", "login", 95, 3, 2.5)}}},
+	}}
 	return s
 }
 

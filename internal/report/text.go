@@ -332,6 +332,15 @@ func pad(s string, width int, right bool) string {
 	return s + fill
 }
 
+// cutFront keeps the last n characters of s: labels that are too long often
+// differ at their end.
+func cutFront(s string, n int) string {
+	if r := []rune(s); len(r) > n && n > 1 {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return s
+}
+
 func cut(s string, n int) string { return chart.Cut(s, n) }
 
 // textBars draws the cells' throughput as bars.
@@ -355,7 +364,7 @@ func textBars(s *analyse.Study, width int) (lines []string) {
 				bar = textBar(cl.Throughput.Value/most.Max, room)
 			}
 		}
-		lines = append(lines, pad(clean(cl.Label), names, false)+"  "+pad(value, numbers, true)+"  "+bar)
+		lines = append(lines, pad(cutFront(clean(cl.Label), names), names, false)+"  "+pad(value, numbers, true)+"  "+bar)
 	}
 	return lines
 }

@@ -279,23 +279,6 @@ func TestByteOrderMarkAndLineEndsDoNotMatter(t *testing.T) {
 	}
 }
 
-func TestReadyMadeStudiesAreRight(t *testing.T) {
-	files, err := filepath.Glob("../../studies/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no ready-made studies: %v", err)
-	}
-	for _, file := range files {
-		s, err := Parse(file, read(t, file), known())
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
-		if s.Name != strings.TrimSuffix(filepath.Base(file), ".yaml") {
-			t.Errorf("%s holds the study %q: a file is named after its study", file, s.Name)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/*.yaml", "../../studies/*.yaml"} {
 		files, _ := filepath.Glob(pattern)

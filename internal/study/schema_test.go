@@ -186,8 +186,7 @@ func schema(t fatalist) object {
 
 func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 	s := schema(t)
-	files, _ := filepath.Glob("../../studies/*.yaml")
-	for _, file := range files {
+	for _, file := range []string{"../../studies/quickstart.yaml", "../../studies/saturation.yaml"} {
 		if why := (validator{t}).check(s, decoded(t, read(t, file)), "study"); why != "" {
 			t.Errorf("%s: %s", file, why)
 		}

@@ -105,6 +105,10 @@ func (d Data) nameWidth() float64 {
 	return min(float64(widest)*6.7+12, 0.45*d.Width)
 }
 
+// Reach is up to how many times the longest bar the figure goes for the sake
+// of intervals; what is beyond, or below 0, is cut.
+const Reach = 2
+
 // full is the value of a bar as long as there is room.
 func (d Data) full() float64 {
 	if d.Max > 0 {
@@ -113,7 +117,12 @@ func (d Data) full() float64 {
 	var e chart.Extent
 	e.Add(0)
 	for _, bar := range d.Bars {
-		e.Add(bar.Value, bar.High)
+		e.Add(bar.Value)
+	}
+	if most := Reach * e.Max; most > 0 {
+		for _, bar := range d.Bars {
+			e.Add(min(bar.High, most))
+		}
 	}
 	if e.Max <= 0 {
 		return 1

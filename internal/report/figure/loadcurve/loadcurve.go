@@ -15,7 +15,8 @@ type Data struct {
 	Width, Height  float64
 	XLabel, YLabel string // quantity and unit
 	Lines          []Line
-	// LogY makes equal ratios equal heights; otherwise the y axis begins at 0.
+	// LogY makes equal ratios equal heights; otherwise the y axis begins at 0
+	// and ends at Reach times the highest point, where intervals are cut.
 	LogY bool
 	// LimitY is drawn across with LimitLabel where it is above 0.
 	LimitY     float64
@@ -49,7 +50,7 @@ func SVG(d Data) string {
 	for _, l := range d.Lines {
 		for _, p := range l.Points {
 			x.Add(p.X)
-			see(p.Y, p.Low, p.High)
+			see(p.Y)
 			if !math.IsNaN(p.Y) {
 				points++
 			}
@@ -59,6 +60,7 @@ func SVG(d Data) string {
 			see(p.Y)
 		}
 	}
+	d.seeIntervals(&y)
 	if points > 0 && d.LimitY > 0 && d.LimitY < 3*y.Max {
 		see(d.LimitY)
 	}
@@ -80,6 +82,28 @@ func SVG(d Data) string {
 		l.draw(p, i+1, d)
 	}
 	return p.SVG()
+}
+
+// Reach is up to how many times the highest point a linear axis goes for the
+// sake of intervals.
+const Reach = 2
+
+// seeIntervals widens y, which holds the points, for their intervals. A linear
+// axis goes neither below 0 for them, where no point is, nor beyond Reach: one
+// hopeless interval would press all points onto the base line. What is beyond
+// is cut at the edge of the figure.
+func (d Data) seeIntervals(y *chart.Extent) {
+	low, high := y.Min, Reach*y.Max
+	for _, l := range d.Lines {
+		for _, p := range l.Points {
+			switch {
+			case d.LogY:
+				y.AddPositive(p.Low, p.High)
+			case high > 0:
+				y.Add(max(p.Low, low), min(p.High, high))
+			}
+		}
+	}
 }
 
 // whole says that every load is a whole number.
