@@ -144,7 +144,7 @@ func (b *builder) study() {
 // method is the appendix on how to read the figures.
 func (b *builder) method() {
 	b.section("method", "How to read this report", block{Terms: []term{
-		{"Window", "Only what ended within a trial's measured window counts; ramp, warm-up and what came after do not. The table of trials gives each window, and says where no steady state was found."},
+		{"Window", "Only what ended within a trial's measured window counts; ramp, warm-up and what came after do not. The table of trials gives each window, and says where no steady state was found. Figures over time leave out an interval shorter than half of the usual one; the data has it."},
 		{"Trial, repeat, block", "A trial is one run from a freshly restored database. Repeats of a configuration are trials of their own, and a block holds every configuration once in random order, so that slow drift of the machine does not favour one of them."},
 		{"Interval", "How far the figure may be from its true value, judged from the differences between repeats. Two configurations whose intervals overlap widely have not been told apart. One repeat gives no interval."},
 		{"Response time", "From the moment work was meant to start until it ended, waiting for the database included. Percentiles come from the histograms of all repeats merged; they are never averaged."},

@@ -48,3 +48,14 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 		}
 	}
 }
+
+func TestIntervalsDoNotPressTheBarsTogether(t *testing.T) {
+	for _, c := range []struct {
+		high, want float64
+	}{{math.NaN(), 10}, {12, 12}, {500, 20}, {math.Inf(1), 20}} {
+		d := Data{Bars: []Bar{{Value: 10, Low: -5, High: c.high}, {Value: 4, Low: math.NaN(), High: math.NaN()}}}
+		if got := d.full(); got != c.want {
+			t.Errorf("with an interval up to %v the figure goes to %v, want %v", c.high, got, c.want)
+		}
+	}
+}
