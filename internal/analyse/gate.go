@@ -20,6 +20,12 @@ const (
 	mostOtherPct    = 10.0 // likewise, for processes that are none of ours
 )
 
+// The gates on what others did to the machine.
+const (
+	gateSteal = "steal"
+	gateQuiet = "machine quiet"
+)
+
 // judged is what the gates look at: a trial's record, its window and what was
 // found in it.
 type judged struct {
@@ -231,6 +237,18 @@ func (j judged) little() Gate {
 	return g
 }
 
+// Disturbed says which processes or neighbours outside the study took the
+// machine during t, "" where none did enough to matter.
+func (t Trial) Disturbed() string {
+	var out []string
+	for _, g := range t.Gates {
+		if !g.Passed && (g.Name == gateSteal || g.Name == gateQuiet) {
+			out = append(out, g.Name+": "+g.Found+", "+g.Want+" wanted")
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
 // lateness bounds how late an open loop started its work.
 func (j judged) lateness() Gate {
 	g := Gate{Name: "driver on time", Found: "not recorded", Want: "99 % of the work started within 1 ms of its time"}
@@ -262,7 +280,7 @@ func (j judged) headroom() Gate {
 func (j judged) stolen() Gate {
 	r, known := resource(j.usage, stealCPU)
 	most := stated(j.limits.StealPct, mostStealPct)
-	g := Gate{Name: "steal", Passed: true, Found: "not counted by this machine", Want: "at most " + percent(most)}
+	g := Gate{Name: gateSteal, Passed: true, Found: "not counted by this machine", Want: "at most " + percent(most)}
 	if known {
 		g.Found, g.Passed = percent(r.Value)+" of the machine's CPU", r.Value <= most
 	}
@@ -275,7 +293,7 @@ func (j judged) stolen() Gate {
 func (j judged) alone() Gate {
 	r, known := resource(j.usage, otherCPU)
 	most := stated(j.limits.OtherCPUPct, mostOtherPct)
-	g := Gate{Name: "machine quiet", Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: "at most " + percent(most)}
+	g := Gate{Name: gateQuiet, Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: "at most " + percent(most)}
 	if known {
 		g.Found, g.Passed = fmt.Sprintf("other processes use %s of the machine's CPU", percent(r.Value)), r.Value <= most
 	}

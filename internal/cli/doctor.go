@@ -85,7 +85,7 @@ func aboutMachine(m record.Machine) []finding {
 	}
 	all := []finding{cpu, mem}
 	if m.Hypervisor != "" {
-		all = append(all, finding{note, "virtual machine", m.Hypervisor, "neighbours may take CPU time: reports watch steal, and repeat trials until the machine is quiet", false})
+		all = append(all, finding{note, "virtual machine", m.Hypervisor, "neighbours may take CPU time: reports watch steal, and trials that it spoils are run again", false})
 	}
 	if m.Governor != "" && m.Governor != "performance" {
 		all = append(all, finding{note, "frequency governor", m.Governor, "for steady clocks: cpupower frequency-set -g performance", false})

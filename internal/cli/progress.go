@@ -121,8 +121,13 @@ func (p *progress) done(t record.Planned, status record.Status, err error) {
 		text += fmt.Sprintf(", about %s %s", grouped(sum/float64(n)), p.short)
 	}
 	text += " in " + short(took)
-	if status == record.Failed {
+	if status == record.Failed || status == record.Disturbed {
 		text += ": " + err.Error()
+	}
+	if status == record.Disturbed { // it comes again
+		p.number--
+		p.waiting += p.driven(t)
+		text += "; it runs again"
 	}
 	p.write("%s", text)
 }

@@ -103,6 +103,7 @@ func (j *job) finish(e *env, dir *record.Dir, show *progress, asJSON bool, again
 			Cache: e.cache, Loadstone: programVersion(), Progress: show.step,
 		},
 		Plan: j.plan, Dir: dir, Kind: j.kind, Began: show.began, Done: show.done,
+		Retries: j.plan.Study.Retries, Disturbed: func(p record.Planned) (string, error) { return disturbed(dir, p) },
 	}
 	runErr := j.runAll(e, dir, &seq, show, again)
 	show.end()
@@ -125,6 +126,20 @@ func (j *job) runAll(e *env, dir *record.Dir, seq *trial.Sequence, show *progres
 	}
 	show.more(pending)
 	return seq.Run(e.ctx, pending)
+}
+
+// disturbed asks the analysis what outside the study spoilt a trial.
+func disturbed(dir *record.Dir, p record.Planned) (string, error) {
+	result, err := analyse.Load(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range result.Trials {
+		if t.Number == p.Trial {
+			return t.Disturbed(), nil
+		}
+	}
+	return "", fmt.Errorf("trial %d has no result", p.Trial)
 }
 
 // recordLimits are a study's limits as records hold them.

@@ -112,6 +112,24 @@ func (d *Dir) Grow(more []Planned, search []Decision) error {
 	return nil
 }
 
+// Disturb marks a finished trial as disturbed, so that it is run again: the
+// next Start moves it aside.
+func (d *Dir) Disturb(p Planned, reason string) error {
+	path := filepath.Join(d.trial(p), manifestName)
+	var t Trial
+	if err := readFormat(path, &t); err != nil {
+		return fmt.Errorf("marking trial %d as disturbed: %w", p.Trial, err)
+	}
+	if t.Status != Finished {
+		return fmt.Errorf("marking trial %d as disturbed: it is %s", p.Trial, t.Status)
+	}
+	t.Status, t.Reason = Disturbed, reason
+	if err := writeJSON(path, t); err != nil {
+		return fmt.Errorf("marking trial %d as disturbed: %w", p.Trial, err)
+	}
+	return nil
+}
+
 // trial is the directory of a planned trial.
 func (d *Dir) trial(p Planned) string { return filepath.Join(d.path, "trials", p.Dir) }
 
@@ -131,7 +149,7 @@ func (d *Dir) Trials() ([]*Reader, error) {
 }
 
 // Pending lists what is still to run, for whoever holds the lock: trials that
-// are missing, that were cut short or aborted, and those whose status is among
+// are missing, that were cut short, aborted or disturbed, and those whose status is among
 // again (Failed, to try failed ones once more).
 func (d *Dir) Pending(again ...Status) ([]Planned, error) {
 	trials, err := d.Trials()
@@ -140,7 +158,7 @@ func (d *Dir) Pending(again ...Status) ([]Planned, error) {
 	}
 	var out []Planned
 	for _, r := range trials {
-		if r.Missing || r.Trial.Status == Running || r.Trial.Status == Aborted || slices.Contains(again, r.Trial.Status) {
+		if r.Missing || slices.Contains([]Status{Running, Aborted, Disturbed}, r.Trial.Status) || slices.Contains(again, r.Trial.Status) {
 			out = append(out, r.Trial.Planned)
 		}
 	}

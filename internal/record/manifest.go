@@ -128,6 +128,9 @@ const (
 	Finished Status = "finished"
 	Failed   Status = "failed"  // Reason says why
 	Aborted  Status = "aborted" // by the user
+	// Disturbed trials finished, but something outside the study took the
+	// machine meanwhile: Reason says what. They are run again.
+	Disturbed Status = "disturbed"
 )
 
 // Trial is a trial's manifest.json.

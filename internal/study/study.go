@@ -24,8 +24,11 @@ type Study struct {
 	Question string
 	Seed     uint64
 	Repeats  int
-	Vary     []Axis
-	Limits   Limits
+	// Retries is how often a trial that something outside the study disturbed
+	// is run again.
+	Retries int
+	Vary    []Axis
+	Limits  Limits
 	// Search is how the load is searched for; nil where the study gives it.
 	Search *Search
 	// Base is the configuration without what Vary and Search set.

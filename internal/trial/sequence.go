@@ -20,9 +20,17 @@ type Sequence struct {
 	Dir   *record.Dir
 	// Kind is the workload that the study names.
 	Kind workload.Kind
+	// Disturbed says what outside the study spoilt a finished trial, "" where
+	// nothing did; nil asks nobody. Such a trial is run again, at most Retries
+	// times, and in all at most half as often as there are trials. What was
+	// measured is no reason: throwing away unwelcome results would bias them.
+	Disturbed func(p record.Planned) (string, error)
+	Retries   int
 	// Began and Done are told of each trial; err is nil where it finished.
 	Began func(p record.Planned)
 	Done  func(p record.Planned, status record.Status, err error)
+
+	again int // how often a trial was run again
 }
 
 // Run runs the trials in pending, in order. A failed trial is recorded and
@@ -34,11 +42,10 @@ func (s *Sequence) Run(ctx context.Context, pending []record.Planned) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		status, err := s.one(ctx, p)
+		status, err := s.undisturbed(ctx, p)
 		if status == "" {
 			return err
 		}
-		s.Done(p, status, err)
 		switch status {
 		case record.Finished:
 			failed = 0
@@ -53,13 +60,42 @@ func (s *Sequence) Run(ctx context.Context, pending []record.Planned) error {
 	return nil
 }
 
+// undisturbed runs a trial, and again where it was disturbed and there are
+// retries left.
+func (s *Sequence) undisturbed(ctx context.Context, p record.Planned) (record.Status, error) {
+	var warnings []string
+	for left := s.Retries; ; left-- {
+		status, err := s.one(ctx, p, warnings)
+		if status != record.Finished || s.Disturbed == nil || left == 0 || s.again >= (len(s.Dir.Study().Plan)+1)/2 {
+			if status != "" {
+				s.Done(p, status, err)
+			}
+			return status, err
+		}
+		why, err := s.Disturbed(p)
+		if err != nil {
+			return "", err
+		}
+		if why == "" {
+			s.Done(p, status, nil)
+			return status, nil
+		}
+		if err := s.Dir.Disturb(p, why); err != nil {
+			return "", err
+		}
+		s.again++
+		s.Done(p, record.Disturbed, errors.New(why))
+		warnings = append(warnings, "run again after a disturbed attempt: "+why)
+	}
+}
+
 // one runs one trial and closes its record. An empty status means that the
 // record itself could not be written.
-func (s *Sequence) one(ctx context.Context, p record.Planned) (record.Status, error) {
+func (s *Sequence) one(ctx context.Context, p record.Planned, warnings []string) (record.Status, error) {
 	s.Began(p)
 	w, err := s.Dir.Start(record.Trial{
 		Format: record.Format, Loadstone: s.Bench.Loadstone, Planned: p, Status: record.Running,
-		Simulated: s.Bench.Simulated, Started: s.Bench.Clock.Now().UTC(),
+		Simulated: s.Bench.Simulated, Started: s.Bench.Clock.Now().UTC(), Warnings: warnings,
 	})
 	if err != nil {
 		return "", err

@@ -224,3 +224,50 @@ func TestAnAbortedTrialLeavesNothing(t *testing.T) {
 		nothingLeft(t, seq.Bench.Cache)
 	}
 }
+
+func TestADisturbedTrialRunsAgainAndItsFirstAttemptStays(t *testing.T) {
+	seq, pending := bench(t, twoTrials)
+	var told []record.Status
+	seq.Done = func(_ record.Planned, s record.Status, _ error) { told = append(told, s) }
+	asked := 0
+	seq.Retries = 2
+	seq.Disturbed = func(record.Planned) (string, error) {
+		if asked++; asked == 1 {
+			return "steal: 9 %", nil
+		}
+		return "", nil
+	}
+	if err := seq.Run(t.Context(), pending[:1]); err != nil {
+		t.Fatal(err)
+	}
+	trials, err := seq.Dir.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := trials[0].Trial
+	if fmt.Sprint(told) != "[disturbed finished]" || got.Status != record.Finished || !strings.Contains(strings.Join(got.Warnings, ""), "steal: 9 %") {
+		t.Errorf("told %v; trial is %s with warnings %q; want it run again, with the reason", told, got.Status, got.Warnings)
+	}
+	text, err := os.ReadFile(trials[0].Path() + ".cut-1/manifest.json")
+	if err != nil || !strings.Contains(string(text), `"status": "disturbed"`) {
+		t.Errorf("the first attempt is not beside it: %v", err)
+	}
+	left, err := seq.Dir.Pending()
+	if err != nil || len(left) != 1 || left[0].Trial != 2 {
+		t.Errorf("pending %v, %v; want trial 2 alone", left, err)
+	}
+}
+
+func TestADisturbedMachineDoesNotHoldAStudyUpForEver(t *testing.T) {
+	seq, pending := bench(t, twoTrials)
+	attempts := 0
+	seq.Done = func(record.Planned, record.Status, error) { attempts++ }
+	seq.Retries = 5
+	seq.Disturbed = func(record.Planned) (string, error) { return "always", nil }
+	if err := seq.Run(t.Context(), pending); err != nil {
+		t.Fatal(err)
+	}
+	if attempts != 3 { // two trials, and half as many again
+		t.Errorf("%d attempts at two trials, want 3", attempts)
+	}
+}
