@@ -32,9 +32,9 @@ func assemble(study record.Study, runs []run) *Study {
 			c.Limit = limit(bound(out, runs, i))
 		}
 	}
-	out.Limit = Limit{Resource: "not found", Summary: "nothing was measured"}
+	out.Limit = Limit{Resource: notFound, Summary: "nothing was measured"}
 	if out.Peak >= 0 {
-		out.Limit = out.Cells[out.Peak].Limit
+		out.Limit = peakLimit(out)
 	}
 	for i := range runs {
 		out.Trials = append(out.Trials, runs[i].Trial)
@@ -52,6 +52,24 @@ func assemble(study record.Study, runs []run) *Study {
 	out.Answer = answer(out, runs)
 	out.Comparisons = Within(out, CompareOptions{})
 	return out
+}
+
+// peakLimit is what limits throughput at the peak. Where nothing is at its
+// limit there, the greatest load of the same line tells what keeps more load
+// from giving more.
+func peakLimit(s *Study) Limit {
+	at := s.Cells[s.Peak].Limit
+	line := lineOf(s, s.Peak)
+	if at.Resource != notFound || line == nil {
+		return at
+	}
+	last := line.Cells[len(line.Cells)-1]
+	beyond := s.Cells[last].Limit
+	if last == s.Peak || len(s.Cells[last].Trials) == 0 || beyond.Resource == notFound {
+		return at
+	}
+	beyond.Summary = fmt.Sprintf("with more load (%s) %s", s.Cells[last].Label, beyond.Summary)
+	return beyond
 }
 
 // speaker is the trial whose manifest stands for the study: the first that

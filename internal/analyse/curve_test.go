@@ -115,3 +115,23 @@ func TestGrowthIsTheElasticityTowardsTheNextLoad(t *testing.T) {
 		t.Errorf("growth without a curve is %g", got)
 	}
 }
+
+func TestBeyondThePeakTheGreatestLoadTellsTheLimit(t *testing.T) {
+	cell := func(label, resource string) Cell {
+		return Cell{Label: label, Trials: []int{0}, Limit: Limit{Resource: resource, Summary: resource + " limits it"}}
+	}
+	s := &Study{
+		Cells: []Cell{cell("users = 1", "load offered"), cell("users = 2", notFound), cell("users = 4", "log"), cell("users = 8", "CPU")},
+		Curve: &Curve{Lines: []Line{{Cells: []int{0, 1, 2, 3}}}}, Peak: 1,
+	}
+	if got := peakLimit(s); got.Resource != "CPU" || got.Summary != "with more load (users = 8) CPU limits it" {
+		t.Errorf("got %+v, want the CPU at 8 users", got)
+	}
+	if s.Peak = 2; peakLimit(s).Summary != "log limits it" {
+		t.Errorf("a peak that has a limit gives %+v", peakLimit(s))
+	}
+	s.Peak, s.Cells[3].Limit.Resource = 1, notFound
+	if got := peakLimit(s); got.Resource != notFound {
+		t.Errorf("nothing found anywhere gives %+v", got)
+	}
+}

@@ -64,7 +64,7 @@ func cells(plan []record.Planned, runs []run, seed uint64) []Cell {
 
 // cell joins the runs of one configuration, which are at the indices.
 func cell(factors []record.Factor, indices []int, runs []run, seed uint64) Cell {
-	out := Cell{Limit: Limit{Resource: "not found", Summary: "nothing was measured"}}
+	out := Cell{Limit: Limit{Resource: notFound, Summary: "nothing was measured"}}
 	for _, f := range factors {
 		n, ok := number(f.Value)
 		if !ok {

@@ -44,6 +44,9 @@ func (b bounds) active(prefixes ...string) float64 {
 	return part / all
 }
 
+// notFound is the resource of a Limit that no rule explains.
+const notFound = "not found"
+
 // rule is one way in which throughput can be limited. It looks at the
 // resources and states of waiting whose names begin so, and at growth.
 type rule struct {
@@ -152,7 +155,7 @@ func limit(b bounds) Limit {
 			return out
 		}
 	}
-	out := Limit{Resource: "not found"}
+	out := Limit{Resource: notFound}
 	out.Evidence, _ = evidence(b, nil)
 	out.Summary = "no resource was found at its limit"
 	if len(b.usage) == 0 && len(b.waits) == 0 {
