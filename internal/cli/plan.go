@@ -6,13 +6,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loadstone-perf/loadstone/internal/analyse"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
 type planCommand struct {
-	File string `arg:"" help:"Study file, or the name of a ready-made study."`
-	JSON bool   `help:"Print as JSON."`
+	File  string `arg:"" help:"Study file, or the name of a ready-made study."`
+	Pilot string `help:"Result directory of an earlier run: its spread between repeats tells what interval this study's repeats will buy." placeholder:"DIR"`
+	JSON  bool   `help:"Print as JSON."`
 }
 
 // Help is shown by 'loadstone plan --help'.
@@ -21,6 +23,7 @@ func (planCommand) Help() string {
 
 Examples:
   loadstone plan studies/quickstart.yaml
+  loadstone plan quickstart --pilot results/quickstart-20260102-150405
   loadstone plan quickstart --json | jq '.trials | length'`
 }
 
@@ -36,7 +39,11 @@ type planned struct {
 	Driven   float64          `json:"driven_s"`
 	Disk     unit.Bytes       `json:"disk_bytes"`
 	Server   string           `json:"server"`
-	Problems []problem        `json:"problems"`
+	// SpreadPct is how far a pilot's repeats differ, and IntervalPct the half
+	// width of the 95 % interval that this study's repeats will then have.
+	SpreadPct   float64        `json:"pilot_spread_pct,omitempty"`
+	IntervalPct analyse.Number `json:"expected_interval_pct"`
+	Problems    []problem      `json:"problems"`
 }
 
 // Run shows the plan.
@@ -50,6 +57,12 @@ func (c planCommand) Run(e *env) error {
 		return err
 	}
 	out := j.outline(e)
+	if c.Pilot != "" {
+		if out.SpreadPct, err = spread(c.Pilot); err != nil {
+			return err
+		}
+		out.IntervalPct = analyse.Bought(out.SpreadPct, out.Repeats)
+	}
 	if c.JSON {
 		err = e.json(out)
 	} else {
@@ -62,16 +75,32 @@ func (c planCommand) Run(e *env) error {
 	return err
 }
 
+// spread is how far the repeats of an earlier run differ, in percent.
+func spread(pilot string) (float64, error) {
+	dir, err := record.Open(pilot)
+	if err != nil {
+		return 0, err
+	}
+	result, err := analyse.Load(dir)
+	if err != nil {
+		return 0, err
+	}
+	return result.Spread()
+}
+
 func (j *job) outline(e *env) planned {
 	s := j.plan.Study
 	out := planned{
 		Study: s.Name, Question: s.Question, Seed: s.Seed, Cells: len(j.plan.Cells), Repeats: s.Repeats,
-		Trials: j.records(j.plan.Trials), Disk: j.diskNeeded(), Problems: []problem{},
+		IntervalPct: analyse.Absent(), Trials: j.records(j.plan.Trials), Disk: j.diskNeeded(), Problems: []problem{},
 	}
 	for _, t := range out.Trials {
 		out.Driven += driven(j.plan.Cells[t.Cell-1].Config)
 	}
-	out.Seconds = out.Driven + j.overhead()*float64(len(out.Trials)) + j.loadSeconds()
+	if s.Search != nil {
+		out.Driven = driven(j.plan.Bases[0].Config) * float64(j.guessedTrials())
+	}
+	out.Seconds = out.Driven + j.overhead()*float64(max(len(out.Trials), j.guessedTrials())) + j.loadSeconds()
 	j.locate(e, false, nil)
 	if j.install != nil {
 		out.Server = j.engine.Name() + " " + j.install.Version() + ", " + j.install.Origin()
@@ -81,6 +110,30 @@ func (j *job) outline(e *env) planned {
 	}
 	out.Problems = append(out.Problems, j.problems(e)...)
 	return out
+}
+
+// printPilot tells what repeats buy, these and more of them.
+func (p planned) printPilot(e *env) {
+	if p.SpreadPct == 0 {
+		return
+	}
+	e.printf("the pilot's repeats differ by %.1f %% (standard deviation); 95 %% intervals of throughput will be about\n", p.SpreadPct)
+	for _, n := range []int{p.Repeats, 2 * p.Repeats, 4 * p.Repeats} {
+		if w := analyse.Bought(p.SpreadPct, n); w.OK() {
+			e.printf("  ±%.1f %% with %d repeats\n", float64(w), n)
+		}
+	}
+	e.printf("\n")
+}
+
+// guessedTrials is about how many trials a search makes; 0 without one.
+func (j *job) guessedTrials() int {
+	s := j.plan.Study
+	if s.Search == nil {
+		return 0
+	}
+	const beyond = 3 // loads that closing in takes beyond the least number
+	return len(j.plan.Bases) * (s.Search.Loads + beyond) * s.Repeats
 }
 
 // unfetchable keeps the error of a study that no fetched server can help: one
@@ -100,10 +153,16 @@ func (p planned) print(e *env, j *job) {
 	if p.Question != "" {
 		e.printf(": %s", p.Question)
 	}
-	e.printf("\n\n%d configurations × %d repeats = %d trials, in randomised blocks (seed %d)\n", p.Cells, p.Repeats, len(p.Trials), p.Seed)
+	if s := j.plan.Study.Search; s != nil {
+		e.printf("\n\nthe search tries %s from %g to %g on %d configurations, at least %d loads each,\nand repeats what it finds: about %d trials in all (seed %d)\n",
+			s.Knob, s.From, s.To, len(j.plan.Bases), s.Loads, j.guessedTrials(), p.Seed)
+	} else {
+		e.printf("\n\n%d configurations × %d repeats = %d trials, in randomised blocks (seed %d)\n", p.Cells, p.Repeats, len(p.Trials), p.Seed)
+	}
 	e.printf("about %s in all, of which %s drive load\n", short(p.Seconds), short(p.Driven))
 	e.printf("about %s of disk below %s\n", p.Disk.Human(), e.cache)
 	e.printf("server: %s\n\n", p.Server)
+	p.printPilot(e)
 	block := 0
 	for _, t := range p.Trials {
 		if t.Block != block {

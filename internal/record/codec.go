@@ -182,8 +182,8 @@ func (c *codec) unpack(text []byte) ([]byte, error) {
 		c.plain = make([]byte, limit+1)
 	}
 	n, err = io.ReadFull(c.zr, c.plain[:limit+1])
-	if err != io.ErrUnexpectedEOF {
-		return nil, fmt.Errorf("%w: its counts are empty, too long or damaged (%v)", errHistogram, err)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%w: its counts are empty, too long or damaged (%w)", errHistogram, err)
 	}
 	p := c.plain[:n]
 	if n < headerBytes || binary.BigEndian.Uint32(p)&cookieMask != cookieCounts&cookieMask || uint64(binary.BigEndian.Uint32(p[4:])) != uint64(n-headerBytes) {

@@ -306,7 +306,7 @@ func childFull(path string) error {
 		return err
 	}
 	err = fill(w, 1000)
-	return fmt.Errorf("fill: %v\nfinish: %v", err, w.Finish(Finished, ""))
+	return errors.Join(err, w.Finish(Finished, ""))
 }
 
 func TestFullDiskIsAnErrorAndHurtsNoEarlierTrial(t *testing.T) {
@@ -351,7 +351,7 @@ func TestNothingIsAppendedAfterAWriteError(t *testing.T) {
 	if l.f, err = os.OpenFile(filepath.Join(dir, "x.csv"), os.O_WRONLY|os.O_APPEND, 0); err != nil {
 		t.Fatal(err)
 	}
-	if again := l.write([]byte("more\n")); first == nil || again != first {
+	if again := l.write([]byte("more\n")); first == nil || !errors.Is(again, first) {
 		t.Errorf("after %v came %v", first, again)
 	}
 	f, err := l.close()

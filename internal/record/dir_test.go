@@ -327,7 +327,7 @@ func TestWriterRefusesWhatReadersCannotTake(t *testing.T) {
 		if first == nil {
 			t.Errorf("%s were taken", what)
 		}
-		if err := iw.Interval(interval(0, 1, 1)); err != first {
+		if err := iw.Interval(interval(0, 1, 1)); !errors.Is(err, first) {
 			t.Errorf("%s: after %v came %v", what, first, err)
 		}
 	}

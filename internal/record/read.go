@@ -48,7 +48,7 @@ func openTrial(path string, p Planned, busy bool) (*Reader, error) {
 	if err := readFormat(filepath.Join(path, manifestName), &r.Trial); err != nil {
 		r.Damage = err
 		r.Trial = Trial{Planned: p, Status: Failed, Reason: err.Error()}
-		return r, nil
+		return r, nil //nolint:nilerr // one damaged manifest does not hide the other trials
 	}
 	if r.Trial.Dir != p.Dir || r.Trial.Planned.Trial != p.Trial {
 		r.Damage = fmt.Errorf("%s is the manifest of trial %d in %q", filepath.Join(path, manifestName), r.Trial.Planned.Trial, r.Trial.Dir)

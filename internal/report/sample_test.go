@@ -54,9 +54,9 @@ func sample(users []int, repeats, seconds int) *analyse.Study {
 		line.Cells = append(line.Cells, i)
 	}
 	for block := range repeats {
-		for i, u := range users {
+		for i := range users {
 			ci := (i + block) % len(users)
-			u = users[ci]
+			u := users[ci]
 			t := sampleTrial(len(s.Trials)+1, block+1, ci, u, seconds)
 			if block == 1 && i == 2 {
 				t.Status, t.Reason, t.Counts = "failed", "restore: digest of base/16384/2619 differs from the golden state", false

@@ -178,3 +178,12 @@ func weightedQuantile(draws []weighted, q float64) float64 {
 	}
 	return math.NaN()
 }
+
+// ExpectedHalfWidth is about how wide, to each side, Student's t interval of a
+// mean of n values will be whose standard deviation is sd; NaN under two.
+func ExpectedHalfWidth(sd float64, n int, confidence float64) float64 {
+	if n < 2 || !level(confidence) {
+		return math.NaN()
+	}
+	return tQuantile(1-(1-confidence)/2, float64(n-1)) * sd / math.Sqrt(float64(n))
+}

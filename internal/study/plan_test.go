@@ -63,7 +63,6 @@ func drawStudy(t *rapid.T) string {
 	if slices.Contains(picked, "run.measure.max") && !slices.Contains(picked, "run.measure") {
 		b.WriteString("profile: [{for: 200ms, load: 0%}, {for: 500ms, load: 100%}]\n")
 		vary += "  run.measure: [1s, 2s]\n"
-		picked = append(picked, "run.measure")
 	}
 	if vary != "" {
 		b.WriteString("vary:\n" + vary)

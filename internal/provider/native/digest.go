@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -140,7 +141,7 @@ func copyHash(ctx context.Context, h io.Writer, r io.Reader) error {
 			return err
 		}
 		n, err := io.CopyN(h, r, copyStep)
-		if err == io.EOF || err == nil && n == 0 {
+		if errors.Is(err, io.EOF) || err == nil && n == 0 {
 			return nil
 		}
 		if err != nil {

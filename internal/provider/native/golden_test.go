@@ -87,7 +87,7 @@ func TestAKilledSaveLeavesAWholeStateOrNone(t *testing.T) {
 func wholeOrNone(t *testing.T, cache string, round int) (found bool) {
 	t.Helper()
 	i := made(t, cache, provider.Shape{})
-	defer i.Close(t.Context())
+	defer func() { _ = i.Close(t.Context()) }()
 	for _, dir := range []string{instances(cache), golden(cache)} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,10 +1,8 @@
 package orderentry_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -83,27 +81,7 @@ func (l loaded) check(t *testing.T, c workload.Conn, tally workload.Tally, names
 // server starts PostgreSQL for the test.
 func server(t *testing.T) engine.Database {
 	t.Helper()
-	in, err := postgres.New().Locate(t.Context(), engine.Want{Version: ">=15"})
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skipf("needs a PostgreSQL server: %v", err)
-	}
-	m := enginetest.LocalMachine(t)
-	if err := in.Create(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	db, err := in.Start(t.Context(), m, engine.Config{Connections: 40})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
 }
 
 // load loads the workload into database name.

@@ -59,7 +59,7 @@ func BenchmarkRowsBesideRawCopy(b *testing.B) {
 		b.Run(fmt.Sprintf("connections=%d", workers), func(b *testing.B) {
 			ctx := b.Context()
 			d, p := benchDefinition(rows)
-			l, err := newLoader(Server{Config: server(b).config(), Workers: workers}, d, p, "postgres", engine.LoadOptions{})
+			l, err := newLoader(Server{Config: shared.Get(b).Config(), Workers: workers}, d, p, "postgres", engine.LoadOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

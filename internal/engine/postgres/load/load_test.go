@@ -121,7 +121,7 @@ func visits(seed uint64, batches, perBatch int64) workload.Source {
 }
 
 func run(t testing.TB, d *workload.Definition, p plain, o engine.LoadOptions) (engine.LoadReport, error) {
-	return Run(t.Context(), Server{Config: server(t).config()}, d, p, "postgres", o)
+	return Run(t.Context(), Server{Config: shared.Get(t).Config()}, d, p, "postgres", o)
 }
 
 // number runs sql and returns its single number.
@@ -176,7 +176,7 @@ func TestLoadedDatabaseIsAsDefined(t *testing.T) {
 // Without FREEZE there is no visibility map before the first VACUUM.
 func TestRowsAreFrozenWhenLoaded(t *testing.T) {
 	d, p := definition(1, 10, 500)
-	l, err := newLoader(Server{Config: server(t).config()}, d, p, "postgres", engine.LoadOptions{Workers: 1})
+	l, err := newLoader(Server{Config: shared.Get(t).Config()}, d, p, "postgres", engine.LoadOptions{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestFingerprintDoesNotDependOnWorkers(t *testing.T) {
 func TestVerifyFindsWhatDiffers(t *testing.T) {
 	for _, size := range []int64{100, 3000} { // read back whole, and sampled
 		d, p := definition(5, 10, size)
-		l, err := newLoader(Server{Config: server(t).config()}, d, p, "postgres", engine.LoadOptions{Workers: 2})
+		l, err := newLoader(Server{Config: shared.Get(t).Config()}, d, p, "postgres", engine.LoadOptions{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestCancelStopsEverything(t *testing.T) {
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := Run(ctx, Server{Config: server(t).config()}, d, p, "postgres", engine.LoadOptions{Workers: 2, Progress: func(stage string, done, _ int64) {
+	_, err := Run(ctx, Server{Config: shared.Get(t).Config()}, d, p, "postgres", engine.LoadOptions{Workers: 2, Progress: func(stage string, done, _ int64) {
 		if stage == StageRows && done > 50_000 {
 			cancel()
 		}
@@ -351,7 +351,7 @@ func TestCancelStopsAnIndexBuild(t *testing.T) {
 	p.after = append(p.after, "SELECT pg_sleep(600)")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := Run(ctx, Server{Config: server(t).config()}, d, p, "postgres", engine.LoadOptions{Workers: 1, Progress: func(stage string, done, all int64) {
+	_, err := Run(ctx, Server{Config: shared.Get(t).Config()}, d, p, "postgres", engine.LoadOptions{Workers: 1, Progress: func(stage string, done, all int64) {
 		if stage == StageKeys && done == all-1 {
 			cancel()
 		}

@@ -43,7 +43,7 @@ func BenchmarkRun(b *testing.B) {
 			b.Run(p.Name+"/"+network, func(b *testing.B) {
 				c := dial(b, func(cfg *Config) {
 					if network == "tcp" {
-						cfg.Network, cfg.Address = "tcp", server(b).tcp
+						cfg.Network, cfg.Address = "tcp", shared.Get(b).TCP()
 					}
 					cfg.Statements = benchStatements
 				})
@@ -101,8 +101,8 @@ func BenchmarkBesidePgbench(b *testing.B) {
 // the CPU time it took, in microseconds.
 func pgbench(b *testing.B, script string, users, each int) float64 {
 	b.Helper()
-	s := server(b)
-	cmd := exec.Command(filepath.Join(s.bin, "pgbench"), "-h", filepath.Dir(s.socket), "-p", s.port(), "-U", "postgres",
+	s := shared.Get(b)
+	cmd := exec.Command(filepath.Join(s.Bin, "pgbench"), "-h", filepath.Dir(s.Socket), "-p", strconv.Itoa(s.Port), "-U", "postgres",
 		"-n", "-M", "prepared", "-f", script, "-c", strconv.Itoa(users), "-j", "1", "-t", strconv.Itoa(each), "postgres")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("pgbench: %v\n%s", err, out)

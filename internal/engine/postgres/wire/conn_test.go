@@ -153,7 +153,7 @@ func TestLargeRequestsArrive(t *testing.T) {
 		c := dial(t, func(cfg *Config) {
 			anySQL(cfg)
 			if network == "tcp" {
-				cfg.Network, cfg.Address = "tcp", server(t).tcp
+				cfg.Network, cfg.Address = "tcp", shared.Get(t).TCP()
 			}
 		})
 		big := strings.Repeat("0123456789abcdef", 1<<19)
@@ -248,7 +248,7 @@ func TestStatementsAreFoundByIdentity(t *testing.T) {
 }
 
 func TestDialNamesTheStatementThatFails(t *testing.T) {
-	cfg := server(t).config()
+	cfg := config(shared.Get(t))
 	cfg.Statements = []Prepared{{0, "good", "select 1"}, {1, "bad", "select * from nowhere"}, {2, "later", "select 2"}}
 	_, err := Dial(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), `prepare statement "bad": relation "nowhere" does not exist (SQLSTATE 42P01)`) {
@@ -257,17 +257,17 @@ func TestDialNamesTheStatementThatFails(t *testing.T) {
 }
 
 func TestDialClassesItsErrors(t *testing.T) {
-	s := server(t)
+	s := shared.Get(t)
 	for _, test := range []struct {
 		name   string
 		change func(*Config)
 		want   workload.Class
 	}{
-		{"nobody listens", func(c *Config) { c.Address = s.socket + "0" }, workload.Connection},
+		{"nobody listens", func(c *Config) { c.Address = s.Socket + "0" }, workload.Connection},
 		{"no such database", func(c *Config) { c.Database = "nowhere" }, workload.Fatal},
 		{"no such role", func(c *Config) { c.User = "nobody" }, workload.Fatal},
 	} {
-		cfg := s.config()
+		cfg := config(s)
 		test.change(&cfg)
 		if _, err := Dial(t.Context(), cfg); err == nil || Classify(err) != test.want {
 			t.Errorf("%s: %v is classed %s, want %s", test.name, err, Classify(err), test.want)
@@ -305,7 +305,7 @@ func TestRefusedCopyEndsWithTheServersError(t *testing.T) {
 			refuseCopies(t, dial(t, func(cfg *Config) {
 				anySQL(cfg)
 				if network == "tcp" {
-					cfg.Network, cfg.Address = "tcp", server(t).tcp
+					cfg.Network, cfg.Address = "tcp", shared.Get(t).TCP()
 				}
 			}))
 		})

@@ -101,7 +101,7 @@ func (t *tape) Read(b []byte) (int, error) {
 
 // dialTape connects through a tape.
 func dialTape(tb testing.TB) (*Conn, *tape) {
-	pc, err := server(tb).config().parameters()
+	pc, err := config(shared.Get(tb)).parameters()
 	if err != nil {
 		tb.Fatal(err)
 	}
