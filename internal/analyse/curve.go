@@ -48,13 +48,18 @@ func curve(cells []Cell) *Curve {
 	return out
 }
 
-// loadFactor is the index of the factor that is the load, -1 without one.
+// loadFactor is the index of the factor that is the load, or the size that
+// takes its place; -1 without one. Settings of the engine are compared, value
+// by value, and are no axis, whatever their values look like.
 func loadFactor(cells []Cell) int {
 	best, bestRank := -1, 0
 	if len(cells) == 0 {
 		return best
 	}
 	for k, f := range cells[0].Factors {
+		if strings.HasPrefix(f.Knob, "engine.") {
+			continue
+		}
 		values := map[float64]bool{}
 		for _, c := range cells {
 			if k >= len(c.Factors) || !c.Factors[k].Num.OK() {

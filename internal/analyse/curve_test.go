@@ -81,6 +81,7 @@ func TestLoadIsUsersThenRateThenTheFirstNumber(t *testing.T) {
 		{[]string{"instance.cpus", "users"}, "users"},
 		{[]string{"instance.cpus", "load.rate"}, "load.rate"},
 		{[]string{"instance.cpus", "workload.scale"}, "instance.cpus"},
+		{[]string{"engine.settings.work_mem", "instance.cpus"}, "instance.cpus"},
 	} {
 		got := curve(grown(c.knobs, []any{"1", "2", 5.0}, []any{"2", "4", 6.0}))
 		if got == nil || got.Knob != c.want {
