@@ -23,16 +23,9 @@ func Load(dir *record.Dir) (*Study, error) {
 	study := dir.Study()
 	runs := make([]run, 0, len(readers))
 	for _, r := range readers {
-		in, err := read(r)
-		var one run
-		if err == nil {
-			one, err = analysed(in, study)
-		}
+		one, err := loadRun(r, study)
 		if err != nil {
-			one, err = analysed(unreadable(r, err), study)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("trial %d: %w", r.Trial.Planned.Trial, err)
+			return nil, err
 		}
 		runs = append(runs, one)
 	}
@@ -42,6 +35,37 @@ func Load(dir *record.Dir) (*Study, error) {
 		out.Search = append(out.Search, Decision(d))
 	}
 	return out, nil
+}
+
+// LoadTrial computes the results of one trial alone, by its number: what a
+// study under way asks after each trial, without reading all those before.
+func LoadTrial(dir *record.Dir, number int) (Trial, error) {
+	readers, err := dir.Trials()
+	if err != nil {
+		return Trial{}, err
+	}
+	for _, r := range readers {
+		if r.Trial.Planned.Trial == number {
+			one, err := loadRun(r, dir.Study())
+			return one.Trial, err
+		}
+	}
+	return Trial{}, fmt.Errorf("the plan has no trial %d", number)
+}
+
+func loadRun(r *record.Reader, study record.Study) (run, error) {
+	in, err := read(r)
+	var one run
+	if err == nil {
+		one, err = analysed(in, study)
+	}
+	if err != nil {
+		one, err = analysed(unreadable(r, err), study)
+	}
+	if err != nil {
+		return run{}, fmt.Errorf("trial %d: %w", r.Trial.Planned.Trial, err)
+	}
+	return one, nil
 }
 
 // unreadable is a trial of which only the manifest is believed.

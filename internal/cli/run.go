@@ -130,16 +130,8 @@ func (j *job) runAll(e *env, dir *record.Dir, seq *trial.Sequence, show *progres
 
 // disturbed asks the analysis what outside the study spoilt a trial.
 func disturbed(dir *record.Dir, p record.Planned) (string, error) {
-	result, err := analyse.Load(dir)
-	if err != nil {
-		return "", err
-	}
-	for _, t := range result.Trials {
-		if t.Number == p.Trial {
-			return t.Disturbed(), nil
-		}
-	}
-	return "", fmt.Errorf("trial %d has no result", p.Trial)
+	t, err := analyse.LoadTrial(dir, p.Trial)
+	return t.Disturbed(), err
 }
 
 // recordLimits are a study's limits as records hold them.

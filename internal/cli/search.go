@@ -120,20 +120,12 @@ func samePlanned(a, b record.Planned) bool {
 // points are the results of the trials from index first of the plan on, as
 // the search sees them.
 func (s *search) points(first int) ([]study.Point, error) {
-	if first == len(s.job.plan.Trials) {
-		return nil, nil
-	}
-	result, err := analyse.Load(s.dir)
-	if err != nil {
-		return nil, err
-	}
 	var out []study.Point
 	for _, t := range s.job.plan.Trials[first:] {
-		i := slices.IndexFunc(result.Trials, func(r analyse.Trial) bool { return r.Number == t.Number })
-		if i < 0 {
-			return nil, fmt.Errorf("trial %d has no result", t.Number)
+		r, err := analyse.LoadTrial(s.dir, t.Number)
+		if err != nil {
+			return nil, err
 		}
-		r := result.Trials[i]
 		p := study.Point{Load: s.job.plan.Load(t.Cell), Value: r.Throughput, RelErrPct: float64(r.NoisePct)}
 		if !r.NoisePct.OK() {
 			p.RelErrPct = 0

@@ -149,8 +149,8 @@ func (d *Dir) Trials() ([]*Reader, error) {
 }
 
 // Pending lists what is still to run, for whoever holds the lock: trials that
-// are missing, that were cut short, aborted or disturbed, and those whose status is among
-// again (Failed, to try failed ones once more).
+// are missing, that were cut short, aborted or disturbed, and those whose
+// status is among again (Failed, to try failed ones once more).
 func (d *Dir) Pending(again ...Status) ([]Planned, error) {
 	trials, err := d.Trials()
 	if err != nil {
