@@ -3,7 +3,7 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS = -X github.com/loadstone-perf/loadstone/internal/cli.version=$(VERSION)
 
-.PHONY: demo test bench lint build setup clean
+.PHONY: demo test replay bench lint build setup clean
 
 build: ## bin/loadstone
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/loadstone ./cmd/loadstone
@@ -17,6 +17,9 @@ setup: ## install what the tests need (Debian, as root); elsewhere tell what is 
 test: setup
 	$(GO) vet ./...
 	$(GO) test -timeout 20m ./...
+
+replay: build ## calculate the published studies again: docs/replay.md, SIMULATED
+	bin/loadstone replay --output docs/replay.md
 
 bench: build
 	./scripts/bench

@@ -2,6 +2,8 @@ package analyse
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loadstone-perf/loadstone/internal/record"
@@ -40,16 +42,22 @@ func assemble(study record.Study, runs []run) *Study {
 		out.Trials = append(out.Trials, runs[i].Trial)
 		out.Simulated = out.Simulated || runs[i].Simulated
 	}
+	if out.Curve != nil {
+		for i := range out.Curve.Lines {
+			out.Curve.Lines[i].stop(out, study.Limits)
+		}
+	}
 	if about := speaker(out, runs); about != nil {
 		m := about.manifest
 		out.Metric = Metric{m.Workload.Metric.Name, m.Workload.Metric.Short}
-		out.System, out.Settings = system(m), about.Settings
+		out.System, out.Settings, out.Nominal = system(m), about.Settings, nominal(out, m)
 	}
 	out.Notes = notes(out, runs)
 	out.Invalid = faults(out, runs)
 	out.Valid = len(out.Invalid) == 0
 	out.Measured = headline(out, runs)
 	out.Answer = answer(out, runs)
+	out.Sweeps = sweeps(out)
 	out.Comparisons = Within(out, CompareOptions{})
 	return out
 }
@@ -84,6 +92,21 @@ func speaker(s *Study, runs []run) *run {
 		}
 	}
 	return nil
+}
+
+// nominal sets the peak of s, of which m is a trial, against the amount of data.
+func nominal(s *Study, m record.Trial) *Nominal {
+	w := m.Workload
+	value := w.Metric.Nominal * float64(max(1, len(m.Instances)))
+	differ := slices.ContainsFunc(m.Instances, func(i record.Instance) bool { return len(i.Params) > 0 })
+	if value <= 0 || s.Peak < 0 || differ {
+		return nil
+	}
+	out := &Nominal{Value: value, SharePct: 100 * s.Cells[s.Peak].Throughput.Value / value}
+	for _, name := range w.Metric.Beside {
+		out.Params = append(out.Params, Fact{name, w.Params[name]})
+	}
+	return out
 }
 
 // bound gathers what is known of what limits cell i.
@@ -173,8 +196,8 @@ func repeatNotes(s *Study, runs []run) []string {
 		switch n := s.Cells[s.Peak].Throughput.N; {
 		case n == 1:
 			out = append(out, "one repeat gives no interval: how far another run would differ is not known")
-		case n >= 3 && n < 6:
-			out = append(out, fmt.Sprintf("intervals of percentiles are a bootstrap of %d repeats, which can't reach beyond their extremes: they hold the true value in at most %.0f %% of studies, not 95 %%", n, 100*(1-2/float64(int(1)<<n))))
+		case n < leastRepeats:
+			out = append(out, "two repeats give percentiles no interval: three are the fewest")
 		}
 	}
 	short := 0
@@ -230,11 +253,17 @@ func answer(s *Study, runs []run) string {
 	return text
 }
 
-// titled is the engine's name and version for a sentence.
+// titled is the engine's name and version for a sentence. The engine mysql is
+// two products, which their versions tell apart: MariaDB's are numbered from 10,
+// MySQL's up to 9.
 func titled(e record.Engine) string {
 	name := e.Name
 	if proper, ok := map[string]string{"postgres": "PostgreSQL", "mysql": "MySQL", "sqlite": "SQLite", "sqlserver": "SQL Server", "oracle": "Oracle"}[name]; ok {
 		name = proper
+	}
+	major, _, _ := strings.Cut(e.Version, ".")
+	if n, err := strconv.Atoi(major); err == nil && n >= 10 && e.Name == "mysql" {
+		name = "MariaDB"
 	}
 	return strings.TrimSpace(name + " " + e.Version)
 }
@@ -243,7 +272,26 @@ func where(m record.Trial) string {
 	if m.Simulated {
 		return "a simulated machine"
 	}
+	if address, elsewhere := remote(m); elsewhere {
+		return address
+	}
 	return "this machine"
+}
+
+// remote returns the address of a server that ran already on a machine whose
+// counters were not observed.
+func remote(m record.Trial) (address string, ok bool) {
+	for _, i := range m.Instances {
+		for _, k := range i.Shape {
+			switch {
+			case k.Name == "endpoint.address":
+				address = k.Effective
+			case k.Name == "endpoint.host" && strings.HasPrefix(k.Effective, "not observed"):
+				ok = true
+			}
+		}
+	}
+	return address, ok
 }
 
 // within is an interval in brackets.
@@ -343,6 +391,10 @@ func machine(m record.Machine) []Fact {
 	return out
 }
 
+// shortPrint is how much of a fingerprint people are shown: enough to tell
+// two golden states apart.
+const shortPrint = 12
+
 // system describes what was under test, from one trial's manifest.
 func system(m record.Trial) []Fact {
 	var out factList
@@ -352,12 +404,15 @@ func system(m record.Trial) []Fact {
 	w := m.Workload
 	out.add("Workload", fmt.Sprintf("%s, version %d", w.Name, w.Version))
 	out.add("Data", w.DataKey)
+	if len(m.Load.Profile) > 0 {
+		out.add("Load over time", (&profile{phases: m.Load.Profile}).String())
+	}
 	for _, i := range m.Instances {
 		for _, k := range i.Shape {
 			out.add(i.Name+" "+k.Name, k.Effective)
 		}
 		if i.Golden.Key != "" {
-			out.add("Golden state", fmt.Sprintf("%s rows, %s, fingerprint %s", figure(float64(i.Golden.Rows)), unit.Bytes(i.Golden.Bytes).Human(), i.Golden.Fingerprint))
+			out.add("Golden state", fmt.Sprintf("%s rows, %s, fingerprint %s", figure(float64(i.Golden.Rows)), unit.Bytes(i.Golden.Bytes).Human(), i.Golden.Fingerprint[:min(len(i.Golden.Fingerprint), shortPrint)]))
 		}
 		if i.Restore.Way != "" {
 			out.add("Restored", fmt.Sprintf("by %s before every trial; verified: %s", i.Restore.Way, i.Restore.Verified))

@@ -28,8 +28,10 @@ type Comparison struct {
 	MarginPct           float64 `json:"margin_pct"`
 	PercentileMarginPct float64 `json:"percentile_margin_pct"`
 	// Cells are the configurations that both sides have, in the base's order.
-	Cells     []Contrast `json:"cells"`
-	Unmatched []string   `json:"unmatched,omitempty"` // configurations that one side lacks
+	Cells []Contrast `json:"cells"`
+	// EqualCPU compares at equal CPU use, where both sides have several loads.
+	EqualCPU  []AtCPU  `json:"equal_cpu,omitempty"`
+	Unmatched []string `json:"unmatched,omitempty"` // configurations that one side lacks
 	// Differences are what else the sides do not have in common.
 	Differences []Difference `json:"differences,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
@@ -162,6 +164,7 @@ func Compare(base, other *Study, o CompareOptions) (*Comparison, error) {
 	}
 	out.Differences = differences(base, other, matches)
 	out.contrast(matches, base.seed^other.seed)
+	out.EqualCPU = equalCPU(base, matches, "")
 	out.finish(base.Peak)
 	return out, nil
 }
@@ -191,6 +194,7 @@ func Within(s *Study, o CompareOptions) []Comparison {
 			c.Base, c.Other = sideOf(s), sideOf(s)
 			c.Base.Name, c.Other.Name = s.Factors[k]+" = "+values[0], s.Factors[k]+" = "+value
 			c.contrast(matches, s.seed+uint64(len(out)))
+			c.EqualCPU = equalCPU(s, matches, s.Factors[k])
 			c.finish(s.Peak)
 			out = append(out, *c)
 		}

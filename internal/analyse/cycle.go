@@ -9,8 +9,9 @@ import (
 // asks for them: from the end of a checkpoint to the end of a later one, for
 // every instance at once. Else a window may hold the quiet part of one cycle
 // and a second window the busy part of the next. Too few cycles are no steady
-// state.
-func wholeCycles(w Window, r raw) Window {
+// state. Where the load has a profile, its whole passes go before whole
+// checkpoint cycles: the load is what was asked for.
+func wholeCycles(w Window, r raw, p *profile) Window {
 	asked := r.trial.Load.Checkpoints
 	if asked == 0 {
 		return w
@@ -38,6 +39,7 @@ func wholeCycles(w Window, r raw) Window {
 		return w
 	}
 	w.Start, w.End = math.Ceil(start-slack), math.Floor(end+slack)
+	p.trim(&w)
 	w.Why = fmt.Sprintf("%s to %s s, %s; before that: %s", figure(w.Start), figure(w.End), count(cycles, "whole checkpoint cycle"), w.Why)
 	return w
 }

@@ -41,7 +41,7 @@ func TestWindowsHoldWholeCheckpointCycles(t *testing.T) {
 	} {
 		r := raw{database: x.databases}
 		r.trial.Load.Checkpoints = x.asked
-		w := wholeCycles(Window{Start: 10, End: 60, Steady: true, Why: "10 to 60 s"}, r)
+		w := wholeCycles(Window{Start: 10, End: 60, Steady: true, Why: "10 to 60 s"}, r, nil)
 		if w.Start != x.start || w.End != x.end || w.Steady != x.steady {
 			t.Errorf("%s: %v to %v, steady %v (%s); want %v to %v, steady %v", name, w.Start, w.End, w.Steady, w.Why, x.start, x.end, x.steady)
 		}

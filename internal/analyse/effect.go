@@ -137,10 +137,12 @@ func pools(m match, name string) (out [2]pool, ok bool) {
 			}
 			ds = append(ds, t.samples[k].response)
 		}
-		out[side] = pool{merge(ds...), newCumulative(ds), len(ds)}
+		out[side] = poolOf(ds)
 	}
 	return out, true
 }
+
+func poolOf(trials []dist) pool { return pool{merge(trials...), newCumulative(trials), len(trials)} }
 
 // log is the logarithm of percentile p of the histograms merged with each
 // trial as often as times says.
@@ -161,20 +163,14 @@ func (l pool) each(p float64) []float64 {
 
 // percentile compares percentile p of the merged histograms. The variance of
 // the logarithm comes from a bootstrap over runs, or over blocks where trials
-// are paired; a part of its own is that a histogram knows a value only to the
-// width w of its cell, w²/12.
+// are paired; parts of their own are the cells of the histograms.
 func (c *Comparison) percentile(of [2]pool, p float64, src stats.Source) (Effect, bool) {
 	base, other := of[0].all.at(p), of[1].all.at(p)
 	if !base.OK() || !other.OK() {
 		return Effect{}, false
 	}
 	e := Effect{Percentile: p, Unit: "ms", Base: float64(base), Other: float64(other), MarginPct: c.PercentileMarginPct}
-	grain := 0.0
-	for _, l := range of {
-		w := l.all.widthAt(p)
-		grain += w * w / 12
-	}
-	parts := []stats.Part{{Variance: grain, DF: math.Inf(1)}}
+	parts := []stats.Part{of[0].grain(p), of[1].grain(p)}
 	x, y := of[0].log(p), of[1].log(p)
 	if c.Paired {
 		_, v := stats.BootstrapVariance(of[0].n, src, func(times []int) float64 { return y(times) - x(times) })
@@ -255,12 +251,12 @@ func (e *Effect) conclude(part float64) {
 		e.Text = fmt.Sprintf("same within ±%g %%", e.MarginPct)
 	case n < 2:
 		e.Verdict, e.MoreRepeats = Unresolved, 2-n
-		e.Text = "not resolved: one repeat gives no interval"
+		e.Text = "not resolved: one repeat"
 	default:
 		e.Verdict, e.MoreRepeats = Unresolved, e.missing(n, part)
-		e.Text = fmt.Sprintf("not resolved: about %s would", count(e.MoreRepeats, "more repeat"))
+		e.Text = fmt.Sprintf("not resolved (+%s)", count(e.MoreRepeats, "repeat"))
 		if e.MoreRepeats >= mostMissing {
-			e.Text = "not resolved: more than 10,000 more repeats would"
+			e.Text = "not resolved (over 10,000 repeats)"
 		}
 		if e.MoreRepeats == 0 {
 			e.Text = "not resolved"

@@ -75,6 +75,7 @@ func cell(factors []record.Factor, indices []int, runs []run, seed uint64) Cell 
 	var throughput, cpu []float64
 	var used [][]Resource
 	var first *run
+	var counting []*Trial
 	for _, i := range indices {
 		r := &runs[i]
 		out.Label = r.Label
@@ -84,7 +85,7 @@ func cell(factors []record.Factor, indices []int, runs []run, seed uint64) Cell 
 		if first == nil {
 			first = r
 		}
-		out.Trials = append(out.Trials, i)
+		out.Trials, counting = append(out.Trials, i), append(counting, &r.Trial)
 		throughput = append(throughput, r.Throughput)
 		used = append(used, r.Usage)
 		if c, ok := resource(r.Usage, instanceCPU); ok {
@@ -92,6 +93,7 @@ func cell(factors []record.Factor, indices []int, runs []run, seed uint64) Cell 
 		}
 	}
 	out.Throughput, out.CPUPct, out.Usage = estimate(throughput), estimate(cpu), meanUsage(used)
+	out.Fairness = fairness(counting)
 	if first == nil {
 		return out
 	}

@@ -189,7 +189,8 @@ func (j judged) mix() (Gate, bool) {
 // little checks Little's law in a closed loop: N users are busy or thinking
 // at any time, so over a window of T seconds the times of all transactions,
 // keying and thinking included, add up to N·T. What is missing is time that
-// the driver did not account for. Users whom a profile of the load leaves idle
+// the driver did not account for. Users that the workload adds count, too;
+// users whom a profile of the load leaves idle, and added ones without work,
 // are not among the N.
 //
 // Work counts where it ended, so what was under way at the start of the
@@ -200,7 +201,7 @@ func (j judged) mix() (Gate, bool) {
 // were exponential. So is the time of failed work, which is not in the sums,
 // at the mean of other work.
 func (j judged) little() Gate {
-	users, length := float64(j.trial.Load.Users*max(1, len(j.intervals))), j.window.End-j.window.Start
+	users, length := float64(j.users()), j.window.End-j.window.Start
 	idle := 0.0
 	for _, r := range j.rows {
 		idle += float64(r.IdleSum) / 1e6 / length
@@ -237,6 +238,19 @@ func (j judged) little() Gate {
 	return g
 }
 
+// users is how many users all instances together had, those included that the
+// workload added.
+func (j judged) users() (n int) {
+	l := j.trial.Load
+	if !slices.ContainsFunc(j.trial.Instances, func(i record.Instance) bool { return i.Drive.Users > 0 }) {
+		return (l.Users + l.Extra) * max(1, len(j.intervals))
+	}
+	for _, i := range j.trial.Instances {
+		n += i.Drive.Users + i.Drive.Extra
+	}
+	return n
+}
+
 // Disturbed says which processes or neighbours outside the study took the
 // machine during t, "" where none did enough to matter.
 func (t Trial) Disturbed() string {
@@ -265,8 +279,17 @@ func (j judged) lateness() Gate {
 	return g
 }
 
-// headroom demands that the driver had CPU to spare.
+// headroom demands that the driver had CPU to spare. Where the database runs in
+// the driver's process, nothing tells what of its CPU is whose, so that a
+// process without headroom may be a database at work: nothing is demanded, and
+// the report says why.
 func (j judged) headroom() Gate {
+	if r, together := resource(j.usage, togetherCPU); together {
+		return Gate{
+			Name: "driver headroom", Passed: true, Want: "can't be judged: the database runs inside the driver's process",
+			Found: fmt.Sprintf("driver and database together use %s of the CPU they may use", percent(r.Value)),
+		}
+	}
 	r, known := resource(j.usage, driverCPU)
 	g := Gate{Name: "driver headroom", Found: "the driver's CPU time was not recorded", Want: fmt.Sprintf("at most %s of the CPU it may use", percent(mostDriverPct))}
 	if known {
@@ -275,13 +298,18 @@ func (j judged) headroom() Gate {
 	return g
 }
 
+// notObserved is what gates on a machine say of one that is elsewhere.
+const notObserved = "not observed: the server runs on another machine"
+
 // stolen bounds the CPU that a hypervisor gave to others. A machine that
 // counts no steal has none.
 func (j judged) stolen() Gate {
 	r, known := resource(j.usage, stealCPU)
 	most := stated(j.limits.StealPct, mostStealPct)
 	g := Gate{Name: gateSteal, Passed: true, Found: "not counted by this machine", Want: "at most " + percent(most)}
-	if known {
+	if _, elsewhere := remote(j.trial); elsewhere {
+		g.Found = notObserved
+	} else if known {
 		g.Found, g.Passed = percent(r.Value)+" of the machine's CPU", r.Value <= most
 	}
 	return g
@@ -294,7 +322,9 @@ func (j judged) alone() Gate {
 	r, known := resource(j.usage, otherCPU)
 	most := stated(j.limits.OtherCPUPct, mostOtherPct)
 	g := Gate{Name: gateQuiet, Passed: true, Found: "can't be told: the instance's own CPU time was not recorded", Want: "at most " + percent(most)}
-	if known {
+	if _, elsewhere := remote(j.trial); elsewhere {
+		g.Found = notObserved
+	} else if known {
 		g.Found, g.Passed = fmt.Sprintf("other processes use %s of the machine's CPU", percent(r.Value)), r.Value <= most
 	}
 	return g

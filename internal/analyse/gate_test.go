@@ -91,6 +91,16 @@ func TestEachGateTripsOnItsFaultAlone(t *testing.T) {
 			r.trial.Load.Users *= 2
 			every(*r, func(i *record.Interval) { i.IdleSum = int64(r.trial.Load.Users/2) * 1e6 })
 		}},
+		{"a user of the workload's own whom nothing tells of", "Little's law", func(r *raw) { r.trial.Load.Extra = 1 }},
+		{"a user of the workload's own without work", "", func(r *raw) {
+			r.trial.Load.Extra = 1
+			every(*r, func(i *record.Interval) { i.IdleSum = 1e6 })
+		}},
+		{"loads that are each instance's own", "", func(r *raw) {
+			i := &r.trial.Instances[0]
+			i.Drive = record.Drive{Users: r.trial.Load.Users - 1, Extra: 1}
+			r.trial.Load.Users = 1
+		}},
 		{"users idle that did the work of all", "Little's law", func(r *raw) {
 			every(*r, func(i *record.Interval) { i.IdleSum = int64(r.trial.Load.Users/2) * 1e6 })
 		}},
@@ -234,4 +244,36 @@ func TestTheStudyMayNameTheLimitsOfDisturbance(t *testing.T) {
 			t.Errorf("%+v: gates that fail are %q, want %q", c.limits, got, c.want)
 		}
 	}
+}
+
+func TestOfAServerElsewhereTheMachineIsNotJudged(t *testing.T) {
+	r, study := elsewhere("not observed: its process is not among this machine's")
+	one, err := analysed(r, study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range one.Gates {
+		if (g.Name == gateSteal || g.Name == gateQuiet) && g.Found != notObserved {
+			t.Errorf("gate %q found %q of a machine that was not observed", g.Name, g.Found)
+		}
+	}
+	if got := where(r.trial); got != "db.example.com:5432" {
+		t.Errorf("the server is on %q, want its address", got)
+	}
+	if r, _ := elsewhere("observed: the server runs on this machine"); where(r.trial) != "this machine" {
+		t.Errorf("a server on this machine is on %q", where(r.trial))
+	}
+}
+
+// elsewhere is a sound trial of a server that ran already, on whose machine's
+// counters host tells.
+func elsewhere(host string) (raw, record.Study) {
+	s := usual()
+	study, trials := s.study(1, 4)
+	r := trials[0]
+	r.trial.Instances[0].Shape = []record.Knob{
+		{Name: "endpoint.address", Effective: "db.example.com:5432", Matches: true},
+		{Name: "endpoint.host", Effective: host, Matches: true},
+	}
+	return r, study
 }

@@ -173,7 +173,7 @@ type sample struct {
 
 // latency describes one type from its windows, one a repeat. Counts add up;
 // the rate is over the time of all windows; percentiles are of the merged
-// distributions, with intervals where there are three repeats.
+// distributions, with intervals where there are three repeats: see between.
 func latency(name string, w record.Workload, repeats []sample, seed uint64) Latency {
 	out := Latency{Type: name}
 	for _, t := range w.Types {
@@ -194,20 +194,42 @@ func latency(name string, w record.Workload, repeats []sample, seed uint64) Late
 	if length > 0 {
 		out.PerSecond = float64(out.Count) / length
 	}
-	all := merge(response...)
+	of := poolOf(response)
+	all := of.all
 	out.MeanMs, out.MaxMs, out.Curve = all.mean(), all.most(), all.spectrum()
 	out.ServiceP99Ms = merge(service...).at(99)
-	c := newCumulative(response)
 	for _, p := range percentiles() {
 		q := Quantile{Percentile: p, Ms: all.at(p), LowMs: Absent(), HighMs: Absent()}
-		if q.Ms.OK() && len(repeats) >= 3 {
+		if q.Ms.OK() && len(repeats) >= leastRepeats {
 			src := stats.Random(seed)
-			i := stats.Bootstrap(len(repeats), 0.95, &src, func(times []int) float64 { return c.at(p, times) })
+			i := of.between(p, float64(q.Ms), &src)
 			q.LowMs, q.HighMs = Number(i.Low), Number(i.High)
 		}
 		out.P = append(out.P, q)
 	}
 	return out
+}
+
+// leastRepeats is how many repeats a percentile needs for an interval: with
+// two, Student's t is 12.7, and the interval says nothing.
+const leastRepeats = 3
+
+// between is the interval of percentile p, which is ms, between repeats:
+// Student's t for one degree of freedom less than there are repeats, on the
+// logarithm, whose variance comes from a bootstrap over the merged histograms
+// (stats.BootstrapVariance) and from the width of the cell that holds it. Unlike
+// the percentiles of the bootstrap it can reach beyond what single repeats
+// gave, so that it holds the truth as often as it states with few repeats too.
+func (l pool) between(p, ms float64, src stats.Source) stats.Interval {
+	_, v := stats.BootstrapVariance(l.n, src, l.log(p))
+	return stats.RatioOf(math.Log(ms), []stats.Part{l.grain(p), {Variance: v, DF: float64(l.n - 1)}}, confidence, 0).Interval
+}
+
+// grain is the variance of the logarithm of percentile p that comes of cells:
+// a histogram knows a value only to the width w of its cell, w²/12.
+func (l pool) grain(p float64) stats.Part {
+	w := l.all.widthAt(p)
+	return stats.Part{Variance: w * w / 12, DF: math.Inf(1)}
 }
 
 // cumulative holds the distributions of several repeats over the same cells,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/stats"
 	"pgregory.net/rapid"
 )
 
@@ -122,7 +123,7 @@ func TestPercentilesNeedTenSamplesBeyondThem(t *testing.T) {
 	}
 }
 
-func TestPercentileIntervalsSpanTheRepeats(t *testing.T) {
+func TestPercentileIntervalsAreStudentsOnTheLogarithm(t *testing.T) {
 	var repeats []sample
 	for _, ms := range []int64{10, 20, 30} {
 		h := newHistogram()
@@ -134,8 +135,19 @@ func TestPercentileIntervalsSpanTheRepeats(t *testing.T) {
 	l := latency("x", record.Workload{}, repeats, 1)
 	q := l.P[0]
 	closeTo(t, "median", float64(q.Ms), 20, 0.001)
-	closeTo(t, "low", float64(q.LowMs), 10, 0.001)
-	closeTo(t, "high", float64(q.HighMs), 30, 0.001)
+	// The median of three repeats drawn from three, of all 27 draws.
+	var logs []float64
+	for _, a := range []float64{10, 20, 30} {
+		for _, b := range []float64{10, 20, 30} {
+			for _, c := range []float64{10, 20, 30} {
+				logs = append(logs, math.Log(stats.Median([]float64{a, b, c})))
+			}
+		}
+	}
+	const t2 = 4.3026527297 // Student's t, 97.5 %, two degrees of freedom
+	far := math.Exp(t2 * math.Sqrt(stats.Variance(logs)*26/27*3/2))
+	closeTo(t, "low", float64(q.LowMs), 20/far, 0.002)
+	closeTo(t, "high", float64(q.HighMs), 20*far, 0.002) // cells are 0.1 % wide
 	if l.Count != 3000 || l.PerSecond != 100 {
 		t.Errorf("%d in all, %g a second", l.Count, l.PerSecond)
 	}

@@ -21,21 +21,14 @@ type bounds struct {
 	served float64 // open loop: the part of arrivals that was served, 0 to 1
 }
 
-// active is the part, 0 to 1, of the sessions at work that were in states with
-// one of the prefixes; NaN where waits were not recorded. Sessions that wait
-// for their client are not at work in the database.
-func (b bounds) active(prefixes ...string) float64 {
+// active is the part, 0 to 1, of the sessions at work that were in states of
+// one class; NaN where waits were not recorded.
+func (b bounds) active(class string) float64 {
 	all, part := 0.0, 0.0
 	for _, w := range b.waits {
-		if strings.HasPrefix(w.State, "Client:") {
-			continue
-		}
 		all += w.Mean
-		for _, p := range prefixes {
-			if strings.HasPrefix(w.State, p) {
-				part += w.Mean
-				break
-			}
+		if strings.HasPrefix(w.State, class) {
+			part += w.Mean
 		}
 	}
 	if all == 0 {
@@ -81,8 +74,8 @@ func rules() []rule {
 		r, _ := resource(list, name)
 		return r.String()
 	}
-	part := func(b bounds, what string, prefixes ...string) string {
-		return fmt.Sprintf("%s of the sessions at work wait for %s", percent(100*b.active(prefixes...)), what)
+	part := func(b bounds, what, class string) string {
+		return fmt.Sprintf("%s of the sessions at work wait for %s", percent(100*b.active(class)), what)
 	}
 	return []rule{
 		{"driver", []string{driverCPU},
@@ -90,13 +83,18 @@ func rules() []rule {
 			func(b bounds) string {
 				return "the driver has no CPU left, so the database was not measured: " + at(b.usage, driverCPU)
 			}},
-		{"CPU", []string{instanceCPU, throttled, "CPU"},
+		{"CPU", []string{instanceCPU, throttled, stateCPU},
 			func(b bounds) bool { return load(b.usage, instanceCPU) >= cpuFull },
 			func(b bounds) string {
 				r, _ := resource(b.usage, instanceCPU)
 				return fmt.Sprintf("CPU of the instance limits it (%s of what it may use)", percent(r.Value))
 			}},
-		{"host CPU", []string{hostCPU, driverCPU, otherCPU, stealCPU, "CPU"},
+		{"CPU", []string{togetherCPU, stateCPU},
+			func(b bounds) bool { return load(b.usage, togetherCPU) >= cpuFull },
+			func(b bounds) string {
+				return "CPU of the process in which driver and database run limits it: " + at(b.usage, togetherCPU)
+			}},
+		{"host CPU", []string{hostCPU, driverCPU, otherCPU, stealCPU, stateCPU},
 			func(b bounds) bool { return load(b.usage, hostCPU) >= hostFull },
 			func(b bounds) string {
 				shares := at(b.usage, hostCPU)
@@ -117,25 +115,23 @@ func rules() []rule {
 			func(b bounds) string {
 				return fmt.Sprintf("the load offered limits it: throughput still grows by %s for 1 %% more load", percent(b.growth))
 			}},
-		{"locks", []string{"Lock:"},
-			func(b bounds) bool { return b.active("Lock:") >= waitsMuch },
-			func(b bounds) string { return "locks limit it: " + part(b, "locks", "Lock:") }},
-		{"log", []string{"IO:WAL", "LWLock:WAL", walWritten},
-			func(b bounds) bool { return b.active("IO:WAL", "LWLock:WAL") >= waitsMuch },
-			func(b bounds) string {
-				return "writing the log limits it: " + part(b, "the log", "IO:WAL", "LWLock:WAL")
-			}},
-		{"disk", []string{diskBusy, diskLatency, "IO:", ioWait},
+		{"locks", []string{stateLock},
+			func(b bounds) bool { return b.active(stateLock) >= waitsMuch },
+			func(b bounds) string { return "locks limit it: " + part(b, "locks", stateLock) }},
+		{"log", []string{stateLog, walWritten},
+			func(b bounds) bool { return b.active(stateLog) >= waitsMuch },
+			func(b bounds) string { return "writing the log limits it: " + part(b, "the log", stateLog) }},
+		{"disk", []string{diskBusy, diskLatency, stateIO, ioWait},
 			func(b bounds) bool {
-				return load(b.usage, diskBusy) >= diskFull || b.active("IO:") >= waitsMuch || slow(b)
+				return load(b.usage, diskBusy) >= diskFull || b.active(stateIO) >= waitsMuch || slow(b)
 			},
 			func(b bounds) string {
 				return "the disk limits it: " + at(b.usage, diskBusy) + ", " + at(b.usage, diskLatency)
 			}},
-		{"latches", []string{"LWLock:"},
-			func(b bounds) bool { return b.active("LWLock:") >= waitsMuch },
+		{"latches", []string{stateLatch},
+			func(b bounds) bool { return b.active(stateLatch) >= waitsMuch },
 			func(b bounds) string {
-				return "the database's internal locks limit it: " + part(b, "them", "LWLock:")
+				return "the database's internal locks limit it: " + part(b, "them", stateLatch)
 			}},
 	}
 }
@@ -143,7 +139,7 @@ func rules() []rule {
 // slow says that the disk's latency is high and that somebody waits for it.
 func slow(b bounds) bool {
 	r, known := resource(b.usage, diskLatency)
-	return known && r.Value >= slowDiskMs && !(b.active("IO:") < waitsMuch/2)
+	return known && r.Value >= slowDiskMs && !(b.active(stateIO)+b.active(stateLog) < waitsMuch/2)
 }
 
 // limit names the limiting resource, or "not found" where no rule holds.
@@ -200,15 +196,21 @@ func evidence(b bounds, looks []string) (out []string, decisive int) {
 // none. What was not measured breaks nothing. It is no gate: a load that is
 // too much was measured all the same, and ends a search for the saturation.
 func (t Trial) Broken(l record.Limits) string {
-	if r, known := resource(t.Usage, instanceCPU); known && l.CPUPct > 0 && r.Value > l.CPUPct {
-		return fmt.Sprintf("%s is over its limit of %s", r, percent(l.CPUPct))
+	_, text := t.broke(l)
+	return text
+}
+
+// broke is Broken with the limit's name, as in Stop.
+func (t Trial) broke(l record.Limits) (limit, text string) {
+	if r, known := databaseCPU(t.Usage); known && l.CPUPct > 0 && r.Value > l.CPUPct {
+		return "cpu", fmt.Sprintf("%s is over its limit of %s", r, percent(l.CPUPct))
 	}
 	if r, known := resource(t.Usage, diskLatency); known && l.DiskLatencyS > 0 && r.Value > 1e3*l.DiskLatencyS {
-		return fmt.Sprintf("%s is over its limit of %s ms", r, figure(1e3*l.DiskLatencyS))
+		return "disk latency", fmt.Sprintf("%s is over its limit of %s ms", r, figure(1e3*l.DiskLatencyS))
 	}
 	for _, limit := range l.Response {
 		if text := t.slower(limit); text != "" {
-			return text
+			return "response", text
 		}
 	}
 	var bad, all int64
@@ -217,9 +219,22 @@ func (t Trial) Broken(l record.Limits) string {
 		all += y.Errors + y.Count + y.RolledBack
 	}
 	if pct := 100 * float64(bad) / float64(max(1, all)); pct > l.ErrorsPct {
-		return fmt.Sprintf("errors %s are over their limit of %s", percent(pct), percent(l.ErrorsPct))
+		return "errors", fmt.Sprintf("errors %s are over their limit of %s", percent(pct), percent(l.ErrorsPct))
 	}
-	return ""
+	return "", ""
+}
+
+// stop finds the least load of l, of which the cells go by rising load, that
+// broke a limit.
+func (l *Line) stop(s *Study, limits record.Limits) {
+	for _, i := range l.Cells {
+		for _, t := range s.Cells[i].Trials {
+			if limit, text := s.Trials[t].broke(limits); limit != "" {
+				l.Stop = &Stop{s.Cells[i].Factors[loadFactor(s.Cells)].Num, s.Cells[i].Label, s.Trials[t].Number, limit, text}
+				return
+			}
+		}
+	}
 }
 
 // transactions are the types without the unit that they make up.

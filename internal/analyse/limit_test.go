@@ -35,17 +35,19 @@ func TestEachRuleFindsItsResource(t *testing.T) {
 		{"instance CPU", bounds{usage: used(instanceCPU, 91.0, hostCPU, 99.0), growth: 0.9}, "CPU"},
 		{"just below", bounds{usage: used(instanceCPU, 89.0), growth: nan()}, "not found"},
 		{"host CPU", bounds{usage: used(instanceCPU, 70.0, hostCPU, 97.0, driverCPU, 25.0)}, "host CPU"},
-		{"users too few", bounds{usage: idle, growth: 0.8, waits: seen("IO:WALSync", 3.0, "CPU", 1.0)}, "load offered"},
+		{"users too few", bounds{usage: idle, growth: 0.8, waits: seen("Log:WALSync", 3.0, "CPU", 1.0)}, "load offered"},
 		{"rate served", bounds{usage: idle, open: true, served: 0.995, growth: nan()}, "load offered"},
 		{"rate not served", bounds{usage: idle, open: true, served: 0.8, growth: 0.9, waits: seen("Lock:transactionid", 5.0, "CPU", 1.0)}, "locks"},
 		{"locks", bounds{usage: idle, growth: 0, waits: seen("Lock:tuple", 2.0, "Lock:transactionid", 2.0, "CPU", 3.0)}, "locks"},
-		{"log", bounds{usage: idle, growth: 0, waits: seen("IO:WALSync", 2.0, "LWLock:WALWrite", 2.0, "CPU", 3.0)}, "log"},
+		{"log", bounds{usage: idle, growth: 0, waits: seen("Log:WALSync", 2.0, "Log:WALWriteLock", 2.0, "CPU", 3.0)}, "log"},
+		{"log before disk", bounds{usage: slowDisk, growth: 0, waits: seen("Log:WALSync", 2.0, "IO:DataFileRead", 2.0, "CPU", 2.0)}, "log"},
+		{"disk slow for the log", bounds{usage: slowDisk, growth: 0, waits: seen("Log:WALSync", 1.0, "CPU", 4.0)}, "disk"},
 		{"disk reads", bounds{usage: idle, growth: 0, waits: seen("IO:DataFileRead", 4.0, "CPU", 3.0)}, "disk"},
 		{"disk busy", bounds{usage: used(diskBusy, 96.0), growth: 0}, "disk"},
 		{"disk slow", bounds{usage: slowDisk, growth: 0}, "disk"},
 		{"disk slow but nobody waits", bounds{usage: slowDisk, growth: 0, waits: seen("CPU", 4.0)}, "not found"},
-		{"latches", bounds{usage: idle, growth: 0, waits: seen("LWLock:BufferMapping", 4.0, "CPU", 3.0)}, "latches"},
-		{"clients are not at work", bounds{usage: idle, growth: 0, waits: seen("Lock:tuple", 1.0, "CPU", 1.0, "Client:ClientRead", 50.0)}, "locks"},
+		{"latches", bounds{usage: idle, growth: 0, waits: seen("Latch:BufferMapping", 4.0, "CPU", 3.0)}, "latches"},
+		{"other states are no rule's", bounds{usage: idle, growth: 0, waits: seen("Other:PgSleep", 4.0, "CPU", 1.0)}, "not found"},
 	} {
 		got := limit(c.b)
 		if got.Resource != c.want || got.Summary == "" {
@@ -86,6 +88,19 @@ func TestBrokenNamesTheFirstLimitThatALoadBroke(t *testing.T) {
 		if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.limits, got, c.want)
 		}
+	}
+}
+
+func TestALineTellsTheLeastLoadThatBrokeALimit(t *testing.T) {
+	study, trials := usual().study(2, 8, 1, 4)
+	study.Limits = record.Limits{ErrorsPct: 1, CPUPct: 70}
+	s := must(t, study, trials)
+	if got := s.Curve.Lines[0].Stop; got == nil || got.Load != 4 || got.Label != "users = 4" || got.Trial != 3 || got.Limit != "cpu" || !strings.Contains(got.Text, "over its limit of 70 %") {
+		t.Errorf("%+v", got)
+	}
+	study.Limits.CPUPct = 0
+	if got := must(t, study, trials).Curve.Lines[0].Stop; got != nil {
+		t.Errorf("without a limit %+v", got)
 	}
 }
 

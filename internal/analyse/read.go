@@ -123,7 +123,7 @@ func (in *raw) fill(r *record.Reader) (err error) {
 		if e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
-		in.waits = append(in.waits, states)
+		in.waits = append(in.waits, spoken(states))
 	}
 	return err
 }

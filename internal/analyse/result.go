@@ -42,15 +42,20 @@ type Study struct {
 	Measured string   `json:"measured,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what a careful reader should know
 	Metric   Metric   `json:"metric"`
-	Machine  []Fact   `json:"machine"`
-	System   []Fact   `json:"system"`  // engine, provider, instance, workload, golden state, restore
-	Factors  []string `json:"factors"` // knobs that vary, in the study's order
-	Cells    []Cell   `json:"cells"`   // in the order of the study file
-	Curve    *Curve   `json:"curve,omitempty"`
-	Peak     int      `json:"peak"` // index in Cells of the highest throughput, -1 where nothing was measured
-	Limit    Limit    `json:"limit"`
-	Trials   []Trial  `json:"trials"` // in the order of running, failed ones too
-	Settings []Knob   `json:"settings"`
+	// Nominal sets the peak against the amount of data; nil where the workload
+	// states no figure for that, and where instances differ in it.
+	Nominal *Nominal `json:"nominal,omitempty"`
+	Machine []Fact   `json:"machine"`
+	System  []Fact   `json:"system"`  // engine, provider, instance, workload, golden state, restore
+	Factors []string `json:"factors"` // knobs that vary, in the study's order
+	Cells   []Cell   `json:"cells"`   // in the order of the study file
+	Curve   *Curve   `json:"curve,omitempty"`
+	// Sweeps are throughput over each numeric factor that is not the load.
+	Sweeps   []Sweep `json:"sweeps,omitempty"`
+	Peak     int     `json:"peak"` // index in Cells of the highest throughput, -1 where nothing was measured
+	Limit    Limit   `json:"limit"`
+	Trials   []Trial `json:"trials"` // in the order of running, failed ones too
+	Settings []Knob  `json:"settings"`
 	// Comparisons set each value of a factor that is not the load against the
 	// factor's first value: see Within.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
@@ -84,6 +89,15 @@ type Metric struct {
 	Short string `json:"short"` // "OPM"
 }
 
+// Nominal is the figure that the amount of data at the peak stands for. More
+// than that is possible: it says that there is less data than the workload's
+// description means for the throughput.
+type Nominal struct {
+	Value    float64 `json:"value"`     // in the metric's unit
+	SharePct float64 `json:"share_pct"` // of the nominal figure that the peak is
+	Params   []Fact  `json:"params"`    // parameters of the workload that tell how much data there is
+}
+
 // Estimate is a figure with its interval between repeats.
 type Estimate struct {
 	Value float64 `json:"value"` // 0 where N is 0
@@ -105,6 +119,8 @@ type Cell struct {
 	CPUPct     Estimate   `json:"instance_cpu_pct"`
 	Limit      Limit      `json:"limit"`
 	Usage      []Resource `json:"usage"`
+	// Fairness tells of several instances that ran at once; nil with one.
+	Fairness *Fairness `json:"fairness,omitempty"`
 }
 
 // Factor is a knob with its value; Num is its number where it is one, else NaN.
@@ -122,8 +138,8 @@ type Latency struct {
 	Count     int64   `json:"count"`
 	PerSecond float64 `json:"per_s"`
 	// MeanMs to MaxMs are response times of committed work, absent where there
-	// is none; the intervals of P are 95 % by bootstrap over repeats (absent
-	// with fewer than three).
+	// is none; the intervals of P are 95 % between repeats (absent with fewer
+	// than three): Student's t on the logarithm, with a bootstrap's variance.
 	MeanMs Number      `json:"mean_ms"`
 	P      []Quantile  `json:"percentiles"`
 	MaxMs  Number      `json:"max_ms"`
@@ -162,6 +178,18 @@ type Line struct {
 	// highest; nil where that is the greatest load measured, or the only one.
 	Knee       *Number `json:"knee,omitempty"`
 	Saturation string  `json:"saturation"` // where it saturates, in words
+	// Stop is the least load that broke a limit of the study, which ends a
+	// search; nil where none did.
+	Stop *Stop `json:"stop,omitempty"`
+}
+
+// Stop is a limit that a load broke.
+type Stop struct {
+	Load  Number `json:"load"`
+	Label string `json:"label"` // of the configuration
+	Trial int    `json:"trial"` // the first of it that broke the limit
+	Limit string `json:"limit"` // "cpu", "disk latency", "response", "errors"
+	Text  string `json:"text"`  // what was found, and the limit
 }
 
 // USL is a fitted Universal Scalability Law, X(N) = λN / (1 + σ(N−1) + κN(N−1)).
@@ -225,8 +253,13 @@ type Trial struct {
 	// trial, in percent of it: from batch means, so that it holds for seconds
 	// that go with each other. How far another repeat would differ it does not
 	// tell. Absent under 16 intervals.
-	NoisePct   Number     `json:"noise_pct"`
-	Types      []Latency  `json:"types"`
+	NoisePct Number    `json:"noise_pct"`
+	Types    []Latency `json:"types"`
+	// Parts are what each of several instances did; none with one.
+	Parts []Part `json:"instances,omitempty"`
+	// CPUs is how many CPUs all instances together may use, which CPU use is in
+	// percent of. Absent where not known.
+	CPUs       Number     `json:"cpus"`
 	Checks     []Check    `json:"checks"`
 	Timeline   Timeline   `json:"-"`
 	Waits      []Wait     `json:"waits"`
@@ -235,6 +268,9 @@ type Trial struct {
 	RestoreS   float64    `json:"restore_s"`
 	// Verified says how the restored state was compared with the golden state.
 	Verified string `json:"restore_verified,omitempty"`
+	// Golden is the fingerprint of the golden state, of which facts show the
+	// beginning; one for each instance, with commas.
+	Golden string `json:"golden_fingerprint,omitempty"`
 	// DatabaseBytes is the size of the databases of all instances, indexes
 	// included, when the trial began, and MemoryBytes the memory that they may
 	// use: 0 where not known.
@@ -257,8 +293,11 @@ type Window struct {
 	// Steady is false only where something speaks against a steady state.
 	// Tested says that the window was long enough to find such a thing: Steady
 	// without Tested means "too short to tell".
-	Steady bool   `json:"steady"`
-	Tested bool   `json:"tested"`
+	Steady bool `json:"steady"`
+	Tested bool `json:"tested"`
+	// Passes is how many whole passes of the load's profile it holds; 0 where
+	// the load is even, or none fits.
+	Passes int    `json:"passes,omitempty"`
 	Why    string `json:"why"` // how it was chosen, or why there is no steady state
 }
 
@@ -281,7 +320,7 @@ type Check struct {
 
 // Wait is a state in which the database's sessions were seen.
 type Wait struct {
-	State string  `json:"state"` // "CPU", "LWLock:WALWrite"
+	State string  `json:"state"` // "CPU", "Log:WALSync"
 	Mean  float64 `json:"mean_sessions"`
 	Pct   float64 `json:"pct"` // of all active sessions seen
 }

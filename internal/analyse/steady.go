@@ -27,8 +27,9 @@ const (
 // all intervals after the ramp where that is later, up to the end of the
 // measurement. Then it tests throughput and the 95th percentile of the
 // metric's series inside. With several instances, instances holds each one's
-// intervals: the latest cut counts. Window.End is not after Start where there
-// is no interval.
+// intervals: the latest cut counts. Under a profile of the load the window
+// holds whole passes, which are held against each other: see profile.
+// Window.End is not after Start where there is no interval.
 func window(instances [][]record.Interval, t record.Trial) Window {
 	ph, series := t.Phases, metricSeries(t.Workload)
 	all := joined(instances)
@@ -36,43 +37,66 @@ func window(instances [][]record.Interval, t record.Trial) Window {
 	if len(asked) == 0 {
 		return Window{Start: ph.WarmupEnd, End: ph.WarmupEnd, Why: "no interval was recorded between the end of the warm-up and that of the measurement"}
 	}
-	rate := rateOf(t.Workload)
+	rate, p := rateOf(t.Workload), profileOf(t, all)
 	out := Window{Start: asked[0].Start.Seconds(), End: asked[len(asked)-1].End.Seconds(), Steady: true}
 	var why []string
 	for i, rows := range instances {
 		rows = whole(between(rows, ph.RampEnd, ph.MeasureEnd))
-		cut := stats.MSER5(values(rows, rate))
-		if !cut.Known {
-			continue
-		}
-		at := rows[min(cut.At, len(rows)-1)].Start.Seconds()
-		switch {
-		case at <= out.Start+slack:
-		case cut.Late:
-			// In a steady run, too, chance puts one cut in forty there.
-			if d := differs(values(rows, rate), cut.At); math.Abs(d) > driftPct {
-				out.Steady = false
-				why = append(why, fmt.Sprintf("the warm-up of instance %d does not end in the first half of the run (MSER-5 would cut at %s s or later; throughput differs by %s from then on)", i+1, figure(at), signed(d)))
-			}
-		default:
-			out.Start = at
-			why = append(why, fmt.Sprintf("MSER-5 cut the warm-up of instance %d at %s s, later than asked for", i+1, figure(at)))
+		if text := out.cut(i, rows, p.level(rows, values(rows, rate)), p != nil); text != "" {
+			why = append(why, text)
 		}
 	}
+	p.trim(&out)
 	rows := whole(between(all, out.Start, out.End))
-	if len(rows) < leastTested {
-		why = append(why, fmt.Sprintf("too short to tell whether it was steady: %s, %d needed", count(len(rows), "interval"), leastTested))
+	var faults []string
+	if p == nil {
+		faults, out.Tested = even(rows, series, rate), len(rows) >= leastTested
 	} else {
-		out.Tested = true
-		p95 := func(r record.Interval) float64 { return quiet(r, series) }
-		faults := append(unsteady("throughput", values(rows, rate), driftPct), unsteady("p95", values(rows, p95), driftP95Pct)...)
-		out.Steady = out.Steady && len(faults) == 0
-		if why = append(why, faults...); len(faults) == 0 {
-			why = append(why, "no trend and no shift in throughput and p95 that matters")
-		}
+		var said string
+		faults, said, out.Tested = p.judge(rows, out.Passes, series, rate)
+		why = append(why, said)
+	}
+	out.Steady = out.Steady && len(faults) == 0
+	switch why = append(why, faults...); {
+	case !out.Tested && len(rows) < leastTested:
+		why = append(why, fmt.Sprintf("too short to tell whether it was steady: %s, %d needed", count(len(rows), "interval"), leastTested))
+	case len(faults) == 0:
+		why = append(why, "no trend and no shift in throughput and p95 that matters")
 	}
 	out.Why = strings.Join(append([]string{fmt.Sprintf("%s to %s s", figure(out.Start), figure(out.End))}, why...), "; ")
 	return out
+}
+
+// cut begins w where MSER-5 ends the warm-up of instance i, from 0, whose
+// values a second are xs in rows, and says so; "" where it began late enough.
+// Where a cut costs a whole pass it must be worth it: throughput must be higher
+// from there on, for what grows slower is not warming up.
+func (w *Window) cut(i int, rows []record.Interval, xs []float64, costly bool) string {
+	cut := stats.MSER5(xs)
+	if !cut.Known {
+		return ""
+	}
+	at := rows[min(cut.At, len(rows)-1)].Start.Seconds()
+	switch {
+	case at <= w.Start+slack:
+	case cut.Late:
+		// In a steady run, too, chance puts one cut in forty there.
+		if d := differs(xs, cut.At); math.Abs(d) > driftPct {
+			w.Steady = false
+			return fmt.Sprintf("the warm-up of instance %d does not end in the first half of the run (MSER-5 would cut at %s s or later; throughput differs by %s from then on)", i+1, figure(at), signed(d))
+		}
+	case costly && !(differs(xs, cut.At) > driftPct):
+	default:
+		w.Start = at
+		return fmt.Sprintf("MSER-5 cut the warm-up of instance %d at %s s, later than asked for", i+1, figure(at))
+	}
+	return ""
+}
+
+// even lists what speaks against a steady state of rows under an even load.
+func even(rows []record.Interval, series int, rate func(record.Interval) float64) []string {
+	p95 := func(r record.Interval) float64 { return quiet(r, series) }
+	return append(unsteady("throughput", values(rows, rate), driftPct), unsteady("p95", values(rows, p95), driftP95Pct)...)
 }
 
 // rateOf is what the metric counts a second in an interval.

@@ -74,6 +74,21 @@ func TestStudyOfKnownTruthIsFoundAgain(t *testing.T) {
 	}
 }
 
+func TestFactsShowTheBeginningOfAFingerprintAndTrialsTheWhole(t *testing.T) {
+	const whole = "0123456789abcdef0123456789abcdef"
+	study, trials := usual().study(1, 4)
+	trials[0].trial.Instances[0].Golden.Fingerprint = whole
+	s := must(t, study, trials)
+	if s.Trials[0].Golden != whole {
+		t.Errorf("the trial has %q", s.Trials[0].Golden)
+	}
+	for _, f := range s.System {
+		if strings.Contains(f.Value, "fingerprint") && !strings.HasSuffix(f.Value, "fingerprint 0123456789ab") {
+			t.Errorf("%s: %s", f.Name, f.Value)
+		}
+	}
+}
+
 func TestStudyIsJSONWhateverIsMissing(t *testing.T) {
 	study, trials := usual().study(2, 1, 2)
 	bare := func(i int) {
@@ -233,6 +248,25 @@ func TestThroughputScalesWithTheWork(t *testing.T) {
 	for i := range once.Cells {
 		closeTo(t, "three times the work", thrice.Cells[i].Throughput.Value, 3*once.Cells[i].Throughput.Value, 1e-12)
 		closeTo(t, "its interval", float64(thrice.Cells[i].Throughput.High), 3*float64(once.Cells[i].Throughput.High), 1e-9)
+	}
+}
+
+// What the data stand for belongs to the configuration at the peak.
+func TestPeakIsSetAgainstWhatTheDataStandFor(t *testing.T) {
+	study, trials := usual().study(1, 4)
+	if s := must(t, study, trials); s.Nominal != nil {
+		t.Errorf("a workload that states no figure has %+v", s.Nominal)
+	}
+	w := &trials[0].trial.Workload
+	w.Metric.Nominal, w.Metric.Beside, w.Params = 120, []string{"size"}, map[string]string{"size": "7", "mode": "x"}
+	s := must(t, study, trials)
+	if s.Nominal == nil || s.Nominal.Value != 120 || len(s.Nominal.Params) != 1 || s.Nominal.Params[0] != (Fact{"size", "7"}) {
+		t.Fatalf("nominal is %+v", s.Nominal)
+	}
+	closeTo(t, "the share", s.Nominal.SharePct, 100*s.Cells[s.Peak].Throughput.Value/120, 1e-12)
+	trials[0].trial.Instances[0].Params = map[string]string{"size": "8"}
+	if s := must(t, study, trials); s.Nominal != nil {
+		t.Errorf("instances of different sizes have one nominal figure: %+v", s.Nominal)
 	}
 }
 

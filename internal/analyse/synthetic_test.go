@@ -82,7 +82,7 @@ func (s synthetic) trial(p record.Planned, users int) raw {
 	out.cgroup[0].Totals = append(out.cgroup[0].Totals, false)
 	out.cgroup[0].Values = append(out.cgroup[0].Values, constant(int(end), 512*mebibyte))
 	out.database = []record.Counters{counters(int(end), "commits", x, "blocks_hit", 900, "blocks_read", 100, "wal_bytes", 2*mebibyte)}
-	out.waits = []record.States{states(int(end), map[string]float64{"CPU": 1.5, "IO:WALSync": 0.3, "Client:ClientRead": 4})}
+	out.waits = []record.States{states(int(end), map[string]float64{"CPU": 1.5, "Log:WALSync": 0.3, "Other:PgSleep": 4})}
 	return out
 }
 

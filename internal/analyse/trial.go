@@ -2,6 +2,8 @@ package analyse
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/record"
@@ -28,7 +30,7 @@ func analysed(r raw, study record.Study) (run, error) {
 		Trial: Trial{
 			Number: t.Planned.Trial, Block: t.Block, Cell: t.Cell - 1, Label: label(t.Factors, t.Load),
 			Dir: t.Dir, Status: standing(r), Reason: t.Reason, Started: t.Started, Simulated: t.Simulated,
-			Warnings: t.Warnings, DriverCPUUs: Absent(), LatenessP99Us: Absent(), NoisePct: Absent(), about: &r.trial,
+			Warnings: t.Warnings, DriverCPUUs: Absent(), LatenessP99Us: Absent(), NoisePct: Absent(), CPUs: Absent(), about: &r.trial,
 		},
 	}
 	out.describe(t)
@@ -42,12 +44,17 @@ func analysed(r raw, study record.Study) (run, error) {
 		out.Gates = gates(judged{raw: r})
 		return out, nil
 	}
-	out.Window = wholeCycles(window(r.intervals, t), r)
+	p := profileOf(t, joined(r.intervals))
+	out.Window = wholeCycles(window(r.intervals, t), r, p)
 	rows := between(joined(r.intervals), out.Window.Start, out.Window.End)
-	if err := out.measure(r, rows); err != nil {
+	if err := out.measure(r, rows, p); err != nil {
 		return run{}, err
 	}
 	out.Usage, out.Waits = usage(r, study.Machine, out.Window), waits(r, out.Window)
+	if _, allowed := instancesCPU(r, hostCPUs(r, study.Machine, out.Window), out.Window); allowed > 0 {
+		out.CPUs = Number(allowed)
+	}
+	out.Parts = parts(r, out.Window)
 	out.DriverCPUUs = driverCost(r, rows, out.Window)
 	out.Gates = gates(judged{raw: r, limits: study.Limits, window: out.Window, rows: rows, found: out.samples, usage: out.Usage, late: out.LatenessP99Us})
 	out.Counts = len(rows) > 0
@@ -56,6 +63,7 @@ func analysed(r raw, study record.Study) (run, error) {
 
 // describe copies what the manifest says of the instances.
 func (r *run) describe(t record.Trial) {
+	var prints []string
 	for n, i := range t.Instances {
 		prefix := ""
 		if len(t.Instances) > 1 {
@@ -69,7 +77,9 @@ func (r *run) describe(t record.Trial) {
 		r.Confined = (n == 0 || r.Confined) && i.Confined
 		r.RestoreWay, r.RestoreS, r.Verified = i.Restore.Way, max(r.RestoreS, i.Restore.Seconds), i.Restore.Verified
 		r.DatabaseBytes += i.Golden.Bytes
+		prints = append(prints, i.Golden.Fingerprint)
 	}
+	r.Golden = strings.Trim(strings.Join(prints, ", "), ", ")
 }
 
 // wanted says in words what a check allows.
@@ -89,7 +99,7 @@ func knobs(prefix string, ks []record.Knob) []Knob {
 }
 
 // measure fills in throughput and response times of the window.
-func (r *run) measure(in raw, rows []record.Interval) error {
+func (r *run) measure(in raw, rows []record.Interval, p *profile) error {
 	w := r.Window
 	length := w.End - w.Start
 	if len(rows) == 0 || length <= 0 {
@@ -106,10 +116,14 @@ func (r *run) measure(in raw, rows []record.Interval) error {
 	m := in.trial.Workload.Metric
 	done := counted(total(rows, metricSeries(in.trial.Workload)), m)
 	r.Throughput = done / length * m.PerSeconds
-	mean := stats.MeanOfRun(values(whole(rows), rateOf(in.trial.Workload)), confidence)
+	equal := whole(rows)
+	mean := stats.MeanOfRun(p.level(equal, values(equal, rateOf(in.trial.Workload))), confidence)
 	r.NoisePct = Number(100 * mean.Width() / 2 / mean.Value)
+	if n := float64(w.Passes); n > 1 { // the shape of a pass took a part 1/n of the noise with it
+		r.NoisePct *= Number(math.Sqrt(n / (n - 1)))
+	}
 	if rate := r.load.RatePerS; rate > 0 {
-		r.served = unitsDone(rows, in.trial.Workload) / length / (rate * float64(max(1, len(in.intervals))))
+		r.served = unitsDone(rows, in.trial.Workload) / length / (rate * p.share(w.Start, w.End) * float64(max(1, len(in.intervals))))
 	}
 	var late dist
 	for i := range in.intervals {

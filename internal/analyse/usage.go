@@ -18,6 +18,7 @@ const (
 	throttled    = "instance CPU throttled"
 	hostCPU      = "host CPU"
 	driverCPU    = "driver CPU"
+	togetherCPU  = "driver and database CPU" // of a database inside the driver's process
 	otherCPU     = "other processes' CPU"
 	stealCPU     = "steal"
 	ioWait       = "I/O wait"
@@ -55,10 +56,19 @@ func usage(r raw, m record.Machine, w Window) []Resource {
 	steal := host.mean("cpu_steal_s", from, to)
 	drive := driver.sum(from, to, "cpu_user_s", "cpu_system_s")
 	inside, allowed := instancesCPU(r, cpus, w)
-	share(instanceCPU, inside, allowed)
-	share(throttled, eachCgroup(r, w, "throttled_s"), allowed)
+	if r.trial.Engine.InProcess {
+		// The instance's counters are of an empty instance, and the driver's
+		// of two in one.
+		inside = 0
+		share(togetherCPU, drive, driverAllowance(r, cpus, w))
+	} else {
+		share(instanceCPU, inside, allowed)
+		share(throttled, eachCgroup(r, w, "throttled_s"), allowed)
+	}
 	share(hostCPU, busy, cpus)
-	share(driverCPU, drive, driverAllowance(r, cpus, w))
+	if !r.trial.Engine.InProcess {
+		share(driverCPU, drive, driverAllowance(r, cpus, w))
+	}
 	// Differences of counters that are read one after the other may come out
 	// a little below nothing.
 	share(otherCPU, max(0, busy-orZero(steal)-inside-drive), cpus)
@@ -76,8 +86,9 @@ func usage(r raw, m record.Machine, w Window) []Resource {
 		add(diskRead, rate("read_bytes")/mebibyte, "MiB/s", nan())
 		add(diskWrite, rate("write_bytes")/mebibyte, "MiB/s", nan())
 	}
-	used, limit := eachCgroup(r, w, "mem_used_bytes"), memoryLimit(r, m)
-	add(memoryUsed, used/mebibyte, "MiB", used/limit)
+	if used, limit := eachCgroup(r, w, "mem_used_bytes"), memoryLimit(r, m); !r.trial.Engine.InProcess {
+		add(memoryUsed, used/mebibyte, "MiB", used/limit)
+	}
 	wal := nan()
 	for _, d := range r.database {
 		wal = plus(wal, columns{d}.mean("wal_bytes", from, to))
@@ -85,6 +96,15 @@ func usage(r raw, m record.Machine, w Window) []Resource {
 	add(walWritten, wal/mebibyte, "MiB/s", nan())
 	add(networkMoved, network(host, from, to)/mebibyte, "MiB/s", nan())
 	return out
+}
+
+// databaseCPU is the CPU that the database may have used: the instance's, or,
+// where it runs inside the driver's process, what both used together.
+func databaseCPU(list []Resource) (Resource, bool) {
+	if r, known := resource(list, instanceCPU); known {
+		return r, true
+	}
+	return resource(list, togetherCPU)
 }
 
 func orZero(x float64) float64 {

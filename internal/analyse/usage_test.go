@@ -138,7 +138,7 @@ func TestTimelineCarriesWhatReportsDraw(t *testing.T) {
 		{"disk", "write latency", "ms", 0.08 / 90 * 1e3},
 		{"database", "cache hits", "%", 90},
 		{"database", "wal", "MiB/s", 2},
-		{"waits", "IO:WALSync", "sessions", 0.3},
+		{"waits", "Log:WALSync", "sessions", 0.3},
 		{"network", "lo in", "MiB/s", 1},
 		{"memory", "instance", "MiB", 512},
 	} {

@@ -34,6 +34,7 @@ var rules = []rule{
 	{"engine", []string{"workload", "observe", "unit", "clock"}, nil},
 	{"provider", []string{"unit", "observe", "clock"}, drivers},
 	{"drive", []string{"workload", "clock", "rng", "record"}, append([]string{"net", "os/exec"}, drivers...)},
+	{"twin", []string{"workload", "clock", "rng", "unit"}, append([]string{"net", "os/exec"}, drivers...)},
 	{"study", []string{"unit", "rng"}, append([]string{"os", "os/exec", "net"}, drivers...)},
 	{"analyse", []string{"record", "stats", "unit"}, append([]string{"net", "os/exec"}, drivers...)},
 	{"report", []string{"analyse", "unit"}, append([]string{"net", "os/exec"}, drivers...)},

@@ -4,12 +4,17 @@ package catalog
 
 import (
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/mysql"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/engine/sqlite"
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/container"
+	"github.com/loadstone-perf/loadstone/internal/provider/libvirt"
 	"github.com/loadstone-perf/loadstone/internal/provider/native"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 	"github.com/loadstone-perf/loadstone/internal/workload"
+	"github.com/loadstone-perf/loadstone/internal/workload/brokerage"
 	"github.com/loadstone-perf/loadstone/internal/workload/dvdstore"
 	"github.com/loadstone-perf/loadstone/internal/workload/orderentry"
 )
@@ -19,6 +24,7 @@ func Workloads() []workload.Kind {
 	return []workload.Kind{
 		dvdstore.Kind(),
 		orderentry.Kind(),
+		brokerage.Kind(),
 	}
 }
 
@@ -32,6 +38,8 @@ type Engine struct {
 func Engines() []Engine {
 	return []Engine{
 		{"postgres", "PostgreSQL: the server on this machine, else fetched binaries", postgres.New},
+		{"mysql", "MariaDB, or else MySQL: the server on this machine", mysql.New},
+		{"sqlite", "SQLite: built in, inside Loadstone's own process; no procedures", sqlite.New},
 	}
 }
 
@@ -45,25 +53,45 @@ type Provider struct {
 func Providers() []Provider {
 	return []Provider{
 		{"native", "this machine itself, each instance in a control group of its own", native.New},
+		{"container", "a container each instance, with this machine's own programs or an image", container.New},
+		{"libvirt", "a virtual machine each instance, by libvirt and QEMU: with KVM, else emulated and slow", libvirt.New},
 	}
 }
 
 // Known is the catalogue as study files see it.
 func Known() study.Known {
-	var k study.Known
+	k := study.Known{Fit: newFit()}
 	for _, w := range Workloads() {
-		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Types: types(w), Check: func(v unit.Values) error {
+		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Types: types(w), Size: sizes()[w.Name], Check: func(v unit.Values) error {
 			_, err := w.New(v, 1)
 			return err
 		}})
 	}
 	for _, e := range Engines() {
-		k.Engines = append(k.Engines, study.Offer{Name: e.Name, About: e.About})
+		k.Engines = append(k.Engines, study.Offer{Name: e.Name, About: e.About, Endpoint: endpoint(e.New())})
 	}
 	for _, p := range Providers() {
 		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About})
 	}
 	return k
+}
+
+// sizes are the parameters that say how much data a workload has, by workload.
+func sizes() map[string]string {
+	return map[string]string{"dvdstore": "size", "orderentry": "warehouses", "brokerage": "customers"}
+}
+
+// endpoint checks the URL of a running server; nil for an engine that can't be
+// attached to one.
+func endpoint(e engine.Engine) func(url string) error {
+	a, ok := e.(engine.Attacher)
+	if !ok {
+		return nil
+	}
+	return func(url string) error {
+		_, err := a.Address(url)
+		return err
+	}
 }
 
 // types are the names that a study's response limits may use: those of the

@@ -9,15 +9,16 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/catalog"
 	"github.com/loadstone-perf/loadstone/internal/study"
+	"github.com/loadstone-perf/loadstone/studies"
 )
 
 func TestReadyMadeStudiesAreRight(t *testing.T) {
-	files, err := filepath.Glob("../../studies/*.yaml")
+	files, err := studies.Paths()
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no ready-made studies: %v", err)
 	}
 	for _, file := range files {
-		source, err := os.ReadFile(file)
+		source, err := studies.Files.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,8 +27,8 @@ func TestReadyMadeStudiesAreRight(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
-		if s.Name != strings.TrimSuffix(filepath.Base(file), ".yaml") {
-			t.Errorf("%s holds the study %q: a file is named after its study", file, s.Name)
+		if s.Name != strings.ReplaceAll(strings.TrimSuffix(file, ".yaml"), "/", "-") {
+			t.Errorf("%s holds the study %q: a file is named after its study, with its folder before", file, s.Name)
 		}
 		if _, err := study.NewPlan(s); err != nil {
 			t.Errorf("%s: %v", file, err)

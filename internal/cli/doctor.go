@@ -15,15 +15,17 @@ import (
 )
 
 type doctorCommand struct {
-	JSON bool `help:"Print as JSON."`
+	Study string `arg:"" optional:"" help:"Study file with an engine.endpoint: look at that server instead of this machine."`
+	JSON  bool   `help:"Print as JSON."`
 }
 
 // Help is shown by 'loadstone doctor --help'.
 func (doctorCommand) Help() string {
-	return `Every line is ok, note (it works, but know this) or missing (some studies can't run), with the remedy below. Exit code 1 where the quickstart study can't run.
+	return `Every line is ok, note (it works, but know this) or missing (some studies can't run), with the remedy below. Exit code 1 where the quickstart study can't run. With a study that measures a server which runs already, it connects there and tells what it finds; nothing is changed.
 
 Examples:
   loadstone doctor
+  loadstone doctor my-server.yaml
   loadstone doctor --json | jq '.[] | select(.state != "ok")'`
 }
 
@@ -46,10 +48,10 @@ type finding struct {
 
 // Run looks at the machine.
 func (c doctorCommand) Run(e *env) error {
-	m := observe.Machine(e.cache)
-	all := append(aboutMachine(m), aboutCache(e, m)...)
-	all = append(all, aboutProviders(e)...)
-	all = append(all, aboutEngines(e)...)
+	all, err := c.findings(e)
+	if err != nil {
+		return err
+	}
 	if c.JSON {
 		if err := e.json(all); err != nil {
 			return err
@@ -68,10 +70,23 @@ func (c doctorCommand) Run(e *env) error {
 			e.printf("%31s remedy: %s\n", "", f.Remedy)
 		}
 	}
+	if fatal > 0 && c.Study != "" {
+		return errors.New("this study can't run: see the remedies above")
+	}
 	if fatal > 0 {
 		return errors.New("the quickstart study can't run here: see the remedies above")
 	}
 	return nil
+}
+
+// findings are about the study's server, or about this machine.
+func (c doctorCommand) findings(e *env) ([]finding, error) {
+	if c.Study != "" {
+		return aboutStudy(e, c.Study)
+	}
+	m := observe.Machine(e.cache)
+	all := append(aboutMachine(m), aboutCache(e, m)...)
+	return append(append(append(all, aboutProviders(e)...), aboutEngines(e)...), aboutStudies(e)...), nil
 }
 
 func aboutMachine(m record.Machine) []finding {

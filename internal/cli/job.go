@@ -13,6 +13,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/observe"
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/external"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/trial"
@@ -24,11 +25,14 @@ import (
 // job is a study that was found to be right, with what runs it.
 type job struct {
 	plan     *study.Plan
+	cpus     trial.CPUs
+	noCPUs   error // why cpus is empty
 	kind     workload.Kind
 	engine   engine.Engine
 	provider provider.Provider
 	install  engine.Installation // nil until located
-	missing  error               // why there is no installation
+	server   engine.Server       // that runs already; nil where the study names none, or until attached
+	missing  error               // why there is no installation or server
 	dataSize unit.Bytes          // the largest golden state
 	goldens  int                 // different golden states
 }
@@ -36,10 +40,13 @@ type job struct {
 // readStudy reads a study file, or a ready-made study by its name.
 func readStudy(name string) (file string, source []byte, err error) {
 	source, err = os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
-		if source, own := studies.Files.ReadFile(strings.TrimSuffix(name, ".yaml") + ".yaml"); own == nil {
-			return strings.TrimSuffix(name, ".yaml") + ".yaml", source, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		path := strings.TrimSuffix(name, ".yaml") + ".yaml"
+		if source, own := studies.Files.ReadFile(path); own == nil {
+			return path, source, nil
 		}
+	}
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `/\`) {
 		return "", nil, usageError{fmt.Errorf("loadstone: there is neither a file nor a ready-made study %q: 'loadstone list' shows the studies", name)}
 	}
 	if err != nil {
@@ -48,9 +55,13 @@ func readStudy(name string) (file string, source []byte, err error) {
 	return name, source, nil
 }
 
-// newJob parses and plans a study: every fault in the file is an error now.
-func newJob(file string, source []byte) (*job, error) {
-	s, err := study.Parse(file, source, catalog.Known())
+// newJob parses and plans a study: every fault in the file is an error now. A
+// study that scales does so for the machine to, or, where that is zero, as it
+// says itself.
+func newJob(e *env, file string, source []byte, to study.Size) (*job, error) {
+	known := catalog.Known()
+	known.Machine, known.To = size(observe.Machine(e.cache)), to
+	s, err := study.Parse(file, source, known)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -59,6 +70,28 @@ func newJob(file string, source []byte) (*job, error) {
 		return nil, usageError{err}
 	}
 	j := &job{plan: plan}
+	j.cpus, j.noCPUs = trial.FindCPUs()
+	if err := j.find(s); err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+	}
+	goldens := map[string]bool{}
+	for _, c := range j.configs() {
+		defs, err := trial.Definitions(j.kind, c)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+		}
+		for _, d := range defs {
+			goldens[d.DataKey] = true
+			j.dataSize = max(j.dataSize, d.DataSize)
+		}
+	}
+	j.goldens = len(goldens)
+	return j, nil
+}
+
+// find finds what the study names in the catalogue. What varies there has no
+// single name.
+func (j *job) find(s *study.Study) error {
 	for _, k := range catalog.Workloads() {
 		if k.Name == s.Base.Workload.Name {
 			j.kind = k
@@ -74,17 +107,15 @@ func newJob(file string, source []byte) (*job, error) {
 			j.provider = x.New()
 		}
 	}
-	goldens := map[string]bool{}
-	for _, c := range j.configs() {
-		d, err := trial.Definition(j.kind, c)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("%s: %w", file, err)}
-		}
-		goldens[d.DataKey] = true
-		j.dataSize = max(j.dataSize, d.DataSize)
+	if s.Base.Endpoint.URL != "" {
+		j.provider = external.New(external.Server{})
 	}
-	j.goldens = len(goldens)
-	return j, nil
+	for knob, missing := range map[string]bool{"workload.name": j.kind.New == nil, "engine.name": j.engine == nil, "provider.name": j.provider == nil} {
+		if missing {
+			return fmt.Errorf("the study varies %s, which this build can't do yet: run one study for each and compare them", knob)
+		}
+	}
+	return nil
 }
 
 // problem is a reason why a study can't run here.
@@ -93,8 +124,13 @@ type problem struct {
 	Remedy string `json:"remedy"`
 }
 
-// locate finds the server program; with fetch it may be downloaded.
+// locate finds the server program; with fetch it may be downloaded. A study
+// with an endpoint is attached to its server instead.
 func (j *job) locate(e *env, fetch bool, progress func(string)) {
+	if j.endpoint().URL != "" {
+		j.attach(e)
+		return
+	}
 	versions := map[string]bool{}
 	all := j.configs()
 	for _, c := range all {
@@ -111,15 +147,13 @@ func (j *job) locate(e *env, fetch bool, progress func(string)) {
 
 // problems lists all that stands in the way, before anything is started.
 func (j *job) problems(e *env) (all []problem) {
-	if j.missing != nil {
+	if j.endpoint().URL != "" {
+		all = j.foreignProblems(e)
+	} else if j.missing != nil {
 		all = append(all, problem{j.missing.Error(), "install the server, or let Loadstone fetch it"})
 	}
-	for _, c := range j.configs() {
-		s := c.Shape
-		for _, p := range j.provider.Check(e.ctx, provider.Shape{CPUs: s.CPUs, CPUSet: s.CPUSet, Memory: s.Memory, CPUShares: s.CPUShares}) {
-			all = append(all, problem{p.Knob + ": " + p.Reason, p.Remedy})
-		}
-	}
+	all = append(all, j.needs(e)...)
+	all = append(all, j.shapes(e)...)
 	if free := unit.Bytes(observe.Machine(e.cache).Disk.FreeBytes); free > 0 && free < j.diskNeeded() {
 		all = append(all, problem{
 			fmt.Sprintf("the study needs about %s of disk below %s, where %s are free", j.diskNeeded().Human(), e.cache, free.Human()),
@@ -130,16 +164,75 @@ func (j *job) problems(e *env) (all []problem) {
 	return slices.Compact(all)
 }
 
+// shapes lists what stands in the way of the instances' shapes and of the CPUs
+// that everybody gets.
+func (j *job) shapes(e *env) (all []problem) {
+	add := func(found []provider.Problem) {
+		for _, p := range found {
+			if x := (problem{p.Knob + ": " + p.Reason, p.Remedy}); !slices.Contains(all, x) {
+				all = append(all, x)
+			}
+		}
+	}
+	checked := map[provider.Shape]bool{}
+	for _, c := range j.configs() {
+		if c.Driver != (study.Driver{}) && j.noCPUs != nil {
+			add([]provider.Problem{{Knob: "driver", Reason: j.noCPUs.Error(), Remedy: "leave it out: the driver then shares all CPUs"}})
+			continue
+		}
+		if c.Driver != (study.Driver{}) && engine.Inside(j.engine) {
+			add([]provider.Problem{{Knob: "driver", Reason: "engine " + j.engine.Name() + " runs in the driver's own process", Remedy: "leave it out, and confine loadstone itself, as with taskset"}})
+		}
+		seating, problems := j.cpus.Seat(c)
+		add(problems)
+		add(j.unequipped(c))
+		for _, s := range seating.Shapes {
+			if !checked[s] {
+				checked[s] = true
+				add(j.provider.Check(e.ctx, s))
+			}
+		}
+	}
+	return all
+}
+
+// unequipped lists what the shapes of c ask of the engine, where it knows
+// nothing of it.
+func (j *job) unequipped(c study.Config) (all []provider.Problem) {
+	can, ok := j.engine.(engine.Equipped)
+	for _, g := range c.Groups {
+		if g.Shape.LogVolume != "" && (!ok || !can.LogApart()) {
+			all = append(all, provider.Problem{Knob: "instance.log_volume", Reason: "engine " + j.engine.Name() + " can't keep its log apart from its data", Remedy: "instance.data_volume holds both"})
+		}
+		if g.Shape.LargePages != "" && (!ok || !can.LargePages()) {
+			all = append(all, provider.Problem{Knob: "instance.large_pages", Reason: "engine " + j.engine.Name() + " can't be told whether to use large pages", Remedy: "leave it out"})
+		}
+	}
+	return all
+}
+
 // diskNeeded is what golden states and the instances of one trial take: an
 // instance grows by its log (up to max_wal_size and what it keeps) and the
 // new rows.
 func (j *job) diskNeeded() unit.Bytes {
+	if j.endpoint().URL != "" {
+		return 0 // below the cache; the server's disk is not observed
+	}
 	const log = 2 * unit.GiB
 	instances := 1
 	for _, c := range j.configs() {
 		instances = max(instances, c.Instances)
 	}
 	return unit.Bytes(j.goldens)*j.dataSize + unit.Bytes(instances)*(j.dataSize*3/2+log)
+}
+
+// onServer is diskNeeded on somebody else's server.
+func (j *job) onServer() unit.Bytes {
+	instances := 1
+	for _, c := range j.configs() {
+		instances = max(instances, c.Instances)
+	}
+	return unit.Bytes(j.goldens)*j.dataSize + unit.Bytes(instances)*j.dataSize*3/2
 }
 
 // overhead is the guess of what a trial takes beside driving, until trials

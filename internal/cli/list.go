@@ -89,21 +89,21 @@ func describeParam(p unit.Param) parameter {
 // readyMade lists the studies that come with the program, with the question
 // that each answers.
 func readyMade(known study.Known) ([]listed, error) {
-	files, err := studies.Files.ReadDir(".")
+	paths, err := studies.Paths()
 	if err != nil {
 		return nil, err
 	}
 	out := []listed{}
-	for _, f := range files {
-		source, err := studies.Files.ReadFile(f.Name())
+	for _, path := range paths {
+		source, err := studies.Files.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		s, err := study.Parse(f.Name(), source, known)
+		s, err := study.Parse(path, source, known)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, listed{Name: strings.TrimSuffix(f.Name(), ".yaml"), About: s.Question})
+		out = append(out, listed{Name: strings.TrimSuffix(path, ".yaml"), About: s.Question})
 	}
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/provider/libvirt"
 )
 
 // The exit codes.
@@ -34,6 +35,7 @@ type commands struct {
 	History historyCommand `cmd:"" help:"Follow the throughput of a study over many runs and find where it changed."`
 	List    listCommand    `cmd:"" help:"List workloads, engines, providers and ready-made studies."`
 	Doctor  doctorCommand  `cmd:"" help:"Tell what this machine can and cannot do, each with the remedy."`
+	Replay  replayCommand  `cmd:"" help:"Calculate the published studies again on a model of their hosts; simulated."`
 	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of study files, for editors."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
@@ -57,6 +59,11 @@ type usageError struct{ error }
 // Main runs the command in args (without the program's name) and returns the
 // exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
+	// Virtual machines, and what stands on the host for commands in them, are
+	// started with this program.
+	if code, ok := libvirt.Hidden(args); ok {
+		return code
+	}
 	ctx, stop := untilInterrupted(stderr)
 	defer stop()
 	var c commands

@@ -8,12 +8,14 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/analyse"
 	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
 type planCommand struct {
 	File  string `arg:"" help:"Study file, or the name of a ready-made study."`
 	Pilot string `help:"Result directory of an earlier run: its spread between repeats tells what interval this study's repeats will buy." placeholder:"DIR"`
+	To    string `help:"Scale the study for another machine than this one or the one that it names (only studies with scale)." placeholder:"cpus=N,memory=SIZE"`
 	JSON  bool   `help:"Print as JSON."`
 }
 
@@ -24,6 +26,7 @@ func (planCommand) Help() string {
 Examples:
   loadstone plan studies/quickstart.yaml
   loadstone plan quickstart --pilot results/quickstart-20260102-150405
+  loadstone plan large-host.yaml --to cpus=60,memory=512GiB
   loadstone plan quickstart --json | jq '.trials | length'`
 }
 
@@ -43,7 +46,10 @@ type planned struct {
 	// width of the 95 % interval that this study's repeats will then have.
 	SpreadPct   float64        `json:"pilot_spread_pct,omitempty"`
 	IntervalPct analyse.Number `json:"expected_interval_pct"`
-	Problems    []problem      `json:"problems"`
+	// Scale tells how the file's figures were scaled; nil where they stand as
+	// they are.
+	Scale    *record.Scale `json:"scale,omitempty"`
+	Problems []problem     `json:"problems"`
 }
 
 // Run shows the plan.
@@ -52,9 +58,18 @@ func (c planCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	j, err := newJob(file, source)
+	var to study.Size
+	if c.To != "" {
+		if to, err = study.ParseSize(c.To); err != nil {
+			return usageError{fmt.Errorf("loadstone: --to: %w", err)}
+		}
+	}
+	j, err := newJob(e, file, source, to)
 	if err != nil {
 		return err
+	}
+	if c.To != "" && j.plan.Study.Scale == nil {
+		return usageError{fmt.Errorf("loadstone: --to: %s has no section scale, so its figures hold for every machine", file)}
 	}
 	out := j.outline(e)
 	if c.Pilot != "" {
@@ -92,7 +107,7 @@ func (j *job) outline(e *env) planned {
 	s := j.plan.Study
 	out := planned{
 		Study: s.Name, Question: s.Question, Seed: s.Seed, Cells: len(j.plan.Cells), Repeats: s.Repeats,
-		IntervalPct: analyse.Absent(), Trials: j.records(j.plan.Trials), Disk: j.diskNeeded(), Problems: []problem{},
+		IntervalPct: analyse.Absent(), Trials: j.records(j.plan.Trials), Disk: j.diskNeeded(), Scale: recordScale(s.Scale), Problems: []problem{},
 	}
 	for _, t := range out.Trials {
 		out.Driven += driven(j.plan.Cells[t.Cell-1].Config)
@@ -102,7 +117,10 @@ func (j *job) outline(e *env) planned {
 	}
 	out.Seconds = out.Driven + j.overhead()*float64(max(len(out.Trials), j.guessedTrials())) + j.loadSeconds()
 	j.locate(e, false, nil)
-	if j.install != nil {
+	defer j.detach()
+	if j.endpoint().URL != "" {
+		out.Server = j.serverText()
+	} else if j.install != nil {
 		out.Server = j.engine.Name() + " " + j.install.Version() + ", " + j.install.Origin()
 	} else {
 		out.Server = "not on this machine: 'run' would fetch it"
@@ -110,6 +128,19 @@ func (j *job) outline(e *env) planned {
 	}
 	out.Problems = append(out.Problems, j.problems(e)...)
 	return out
+}
+
+// printScale tells what became of the file's figures.
+func (p planned) printScale(e *env) {
+	if p.Scale == nil {
+		return
+	}
+	size := func(s record.Size) study.Size { return study.Size{CPUs: s.CPUs, Memory: unit.Bytes(s.MemBytes)} }
+	e.printf("scaled from %s to %s\n", size(p.Scale.From), size(p.Scale.To))
+	for _, v := range p.Scale.Values {
+		e.printf("  %-32s %12s → %s\n", v.Knob, v.Original, v.Value)
+	}
+	e.printf("\n")
 }
 
 // printPilot tells what repeats buy, these and more of them.
@@ -160,8 +191,15 @@ func (p planned) print(e *env, j *job) {
 		e.printf("\n\n%d configurations × %d repeats = %d trials, in randomised blocks (seed %d)\n", p.Cells, p.Repeats, len(p.Trials), p.Seed)
 	}
 	e.printf("about %s in all, of which %s drive load\n", short(p.Seconds), short(p.Driven))
-	e.printf("about %s of disk below %s\n", p.Disk.Human(), e.cache)
+	if j.endpoint().URL == "" {
+		e.printf("about %s of disk below %s\n", p.Disk.Human(), e.cache)
+	} else if j.endpoint().Load {
+		e.printf("about %s of disk on the server, for golden states and working copies\n", j.onServer().Human())
+	} else {
+		e.printf("the database is not restored before each repeat (engine.load is not allowed)\n")
+	}
 	e.printf("server: %s\n\n", p.Server)
+	p.printScale(e)
 	p.printPilot(e)
 	block := 0
 	for _, t := range p.Trials {
@@ -173,6 +211,9 @@ func (p planned) print(e *env, j *job) {
 	}
 	for _, problem := range p.Problems {
 		e.printf("\ncan't run here: %s\n  remedy: %s\n", problem.What, problem.Remedy)
+	}
+	if j.endpoint().URL != "" {
+		return
 	}
 	if _, err := os.Stat(filepath.Join(e.cache, "golden")); err != nil {
 		e.printf("\nno golden state is kept yet: the first trial loads it\n")

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/loadstone-perf/loadstone/internal/record"
+	"github.com/loadstone-perf/loadstone/internal/study"
+	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
 type resumeCommand struct {
@@ -32,7 +34,13 @@ func (c resumeCommand) Run(e *env) error {
 	if dir.Busy() {
 		return fmt.Errorf("%s: another loadstone is working on it", c.Dir)
 	}
-	j, err := newJob(dir.Study().File, dir.Source())
+	// A scaled study stays scaled for the machine that it began on: how much
+	// memory a machine has changes a little with its kernel.
+	var to study.Size
+	if s := dir.Study().Scale; s != nil {
+		to = study.Size{CPUs: s.To.CPUs, Memory: unit.Bytes(s.To.MemBytes)}
+	}
+	j, err := newJob(e, dir.Study().File, dir.Source(), to)
 	if err != nil {
 		return fmt.Errorf("the study file in %s is not what this build can run: %w", c.Dir, err)
 	}
@@ -50,6 +58,7 @@ func (c resumeCommand) Run(e *env) error {
 		show.line("nothing is missing")
 		return publish(e, dir, c.JSON)
 	}
+	defer j.detach()
 	if err := j.ready(e, show); err != nil {
 		return err
 	}

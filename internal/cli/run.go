@@ -40,11 +40,12 @@ func (c runCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	j, err := newJob(file, source)
+	j, err := newJob(e, file, source, study.Size{})
 	if err != nil {
 		return err
 	}
 	show := newProgress(e, j)
+	defer j.detach()
 	if err := j.ready(e, show); err != nil {
 		return err
 	}
@@ -86,7 +87,8 @@ func (j *job) describe(e *env) record.Study {
 	return record.Study{
 		Format: record.Format, Loadstone: programVersion(), Name: s.Name, Question: s.Question,
 		File: filepath.Base(s.File), Seed: s.Seed, Created: e.clock.Now().UTC().Truncate(time.Second),
-		Machine: m, Plan: j.records(j.plan.Trials), Limits: recordLimits(s.Limits),
+		Machine: j.seenFrom(m), Plan: j.records(j.plan.Trials), Limits: recordLimits(s.Limits),
+		Scale: recordScale(s.Scale),
 	}
 }
 
@@ -99,7 +101,7 @@ func (j *job) finish(e *env, dir *record.Dir, show *progress, asJSON bool, again
 	}
 	seq := trial.Sequence{
 		Bench: &trial.Bench{
-			Clock: e.clock, Provider: j.provider, Engine: j.engine, Install: j.install,
+			Clock: e.clock, Provider: j.provider, Engine: j.engine, Install: j.install, Server: j.server, CPUs: j.cpus,
 			Cache: e.cache, Loadstone: programVersion(), Progress: show.step,
 		},
 		Plan: j.plan, Dir: dir, Kind: j.kind, Began: show.began, Done: show.done,
@@ -132,6 +134,22 @@ func (j *job) runAll(e *env, dir *record.Dir, seq *trial.Sequence, show *progres
 func disturbed(dir *record.Dir, p record.Planned) (string, error) {
 	t, err := analyse.LoadTrial(dir, p.Trial)
 	return t.Disturbed(), err
+}
+
+// recordScale is a study's scaling as records hold it; nil where there is none.
+func recordScale(s *study.Scale) *record.Scale {
+	if s == nil || s.To == (study.Size{}) {
+		return nil
+	}
+	out := &record.Scale{From: recordSize(s.From), To: recordSize(s.To), Data: s.Data}
+	for _, v := range s.Values {
+		out.Values = append(out.Values, record.Scaled(v))
+	}
+	return out
+}
+
+func recordSize(s study.Size) record.Size {
+	return record.Size{CPUs: s.CPUs, MemBytes: int64(s.Memory)}
 }
 
 // recordLimits are a study's limits as records hold them.

@@ -343,6 +343,9 @@ func (c *collector) report() Report {
 		},
 		Ended: r.ended,
 	}
+	if r.cast != nil {
+		rep.Tally.Facts = r.cast.Facts()
+	}
 	if r.queue != nil {
 		rep.Driver.Unserved = r.queue.unserved
 	}

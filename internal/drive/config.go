@@ -130,9 +130,14 @@ type UserEnd struct {
 func (c Config) open() bool { return c.RatePerS > 0 }
 
 // Sessions is how many connections Run will open.
-func (c Config) Sessions() int {
-	c = c.complete()
-	return c.Connections
+func (c Config) Sessions() int { return c.complete().Connections + c.Extra() }
+
+// Extra is how many users the workload adds to those that were asked for.
+func (c Config) Extra() int {
+	if c.Workload == nil || c.Workload.NewRun == nil {
+		return 0
+	}
+	return c.Workload.NewRun(c.complete().Users, c.Seed).Extra()
 }
 
 // complete fills in the defaults.

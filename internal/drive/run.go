@@ -28,11 +28,12 @@ type run struct {
 	stopped atomic.Bool
 
 	end   atomic.Int64 // since the epoch: no unit starts from here on
-	users []*user
-	conns []*conn
-	pool  chan *conn // nil where each user has its own
-	queue *queue     // nil in closed loop
-	shift shifts     // of the users in closed loop
+	cast  workload.Run // nil where users share nothing
+	users []*user      // the extra ones last
+	conns []*conn      // those of extra users last
+	pool  chan *conn   // nil where each user has its own
+	queue *queue       // nil in closed loop
+	shift shifts       // of the users in closed loop
 
 	errors    errorLog
 	poolWaits atomic.Int64
@@ -89,12 +90,16 @@ func newRun(ctx context.Context, c Config) *run {
 	}
 	r.work, r.cancel = context.WithCancelCause(ctx)
 	r.errors.seen = map[errorKey]*record.ErrorSeen{}
-	for i := range c.Connections {
+	extra := c.Extra()
+	if c.Workload.NewRun != nil {
+		r.cast = c.Workload.NewRun(c.Users, c.Seed)
+	}
+	for i := range c.Connections + extra {
 		r.conns = append(r.conns, &conn{number: i})
 	}
 	if c.Connections < c.Users {
 		r.pool = make(chan *conn, c.Connections)
-		for _, conn := range r.conns {
+		for _, conn := range r.conns[:c.Connections] {
 			r.pool <- conn
 		}
 	}
@@ -103,19 +108,34 @@ func newRun(ctx context.Context, c Config) *run {
 	} else {
 		r.shift = newShifts(c.Profile, c.Ramp, c.Users)
 	}
-	for i := range c.Users {
-		u := &user{r: r, number: i, random: rng.At(c.Seed, rng.Name("back-off"), uint64(i)), unit: sample{late: -1}}
-		u.script = c.Workload.NewUser(i, rng.At(c.Seed, rng.Name("user"), uint64(i)))
-		if r.pool == nil {
-			u.conn = r.conns[i]
-		}
-		if r.queue != nil {
-			u.wake = make(chan time.Duration, 1)
-		}
-		r.users = append(r.users, u)
+	for i := range c.Users + extra {
+		r.users = append(r.users, r.newUser(i))
 	}
 	r.end.Store(int64(c.Ramp + c.Warmup + c.Measure))
 	return r
+}
+
+// newUser makes user number i; those from Config.Users on are the extra ones.
+func (r *run) newUser(i int) *user {
+	c, extra := r.c, i-r.c.Users
+	u := &user{r: r, number: i, random: rng.At(c.Seed, rng.Name("back-off"), uint64(i)), unit: sample{late: -1}}
+	stream := rng.At(c.Seed, rng.Name("user"), uint64(i))
+	if r.cast != nil {
+		u.script = r.cast.User(i, stream)
+	} else {
+		u.script = c.Workload.NewUser(i, stream)
+	}
+	u.timed, _ = u.script.(workload.Timed)
+	switch {
+	case extra >= 0:
+		u.conn = r.conns[c.Connections+extra]
+	case r.pool == nil:
+		u.conn = r.conns[i]
+	}
+	if r.queue != nil && extra < 0 {
+		u.wake = make(chan time.Duration, 1)
+	}
+	return u
 }
 
 // lead is how long before the epoch Started is called: time to open logs and
@@ -153,9 +173,12 @@ func (r *run) play(col *collector) {
 	defer over()
 	var users, others sync.WaitGroup
 	for _, u := range r.users {
-		if r.queue != nil {
+		switch {
+		case u.number >= r.c.Users:
+			users.Go(u.serve)
+		case r.queue != nil:
 			users.Go(u.openLoop)
-		} else {
+		default:
 			users.Go(u.closedLoop)
 		}
 	}

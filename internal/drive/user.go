@@ -28,7 +28,8 @@ type sample struct {
 // target did it is not known.
 const aborted workload.Status = 255
 
-// rest is a time, since the epoch, in which the profile leaves a user idle.
+// rest is a time, since the epoch, in which a user is idle: the profile leaves
+// it so, or it is an extra user without work.
 type rest struct{ from, to time.Duration }
 
 // user is one virtual user. All of it belongs to its own goroutine, but for
@@ -37,8 +38,9 @@ type user struct {
 	r      *run
 	number int
 	script workload.User
-	random rng.Stream // for back-off
-	conn   *conn      // nil where connections are shared
+	timed  workload.Timed // script, where that wants to know the time; else nil
+	random rng.Stream     // for back-off
+	conn   *conn          // nil where connections are shared
 	wake   chan time.Duration
 
 	fatal      int // in a row
@@ -57,7 +59,7 @@ type user struct {
 // closedLoop plays the script until the run ends.
 func (u *user) closedLoop() {
 	r := u.r
-	next := r.shift.start(u.number, len(r.users))
+	next := r.shift.start(u.number, r.c.Users)
 	planned := next > 0
 	for first := true; ; first = false {
 		if at := r.shift.resume(u.number, next); at > next {
@@ -66,7 +68,7 @@ func (u *user) closedLoop() {
 			u.mu.Unlock()
 			next, planned = at, true
 		}
-		s := u.script.Next()
+		s := u.next()
 		intended := next + s.Keying
 		planned = planned || s.Keying > 0
 		// The epoch itself may be still to come.
@@ -91,10 +93,84 @@ func (u *user) openLoop() {
 		if !ok {
 			return
 		}
-		if free, _, ok = u.play(u.script.Next(), at, idle); !ok {
+		if free, _, ok = u.play(u.next(), at, idle); !ok {
 			return
 		}
 	}
+}
+
+// serve plays an extra user until the run ends: at once, by its own clock, and
+// apart from ramp, profile and arrivals. Time without work is idle, and is told
+// as it passes: it may be a minute long, of which a window sees a part.
+//
+// Work that becomes due while the user is at other work waits, and its response
+// time counts from when it was due: that time is counted twice. As much is left
+// out of the idle time later, so that the times of all work still add up to
+// that of the users (Little's law).
+func (u *user) serve() {
+	r := u.r
+	until, twice := time.Duration(0), time.Duration(0) // what is accounted for
+	idle := func(to time.Duration) {
+		if n := to - until - twice; n > 0 {
+			u.mu.Lock()
+			u.rests = append(u.rests, rest{to - n, to})
+			u.mu.Unlock()
+			twice = 0
+		} else {
+			twice = -n
+		}
+		until = to
+	}
+	for at := time.Duration(0); ; {
+		if !r.within(r.work, at) || r.sleep(r.work, at) != nil {
+			return
+		}
+		now := r.now()
+		s := u.next()
+		if s.Transaction == nil {
+			at = now + max(s.Think, leastRest)
+			idle(at)
+			continue
+		}
+		intended := until + s.Keying
+		switch {
+		case s.Due > 0:
+			intended = s.Due
+		case now > intended:
+			intended = now
+		}
+		idle(intended)
+		s.Keying = 0
+		planned := intended > now
+		if !r.within(r.work, intended) || planned && r.sleep(r.work, intended) != nil {
+			return
+		}
+		var ok bool
+		if until, _, ok = u.play(s, intended, planned); !ok {
+			return
+		}
+		at = until
+	}
+}
+
+// leastRest keeps a user who has nothing to do from asking without a pause.
+const leastRest = 100 * time.Microsecond
+
+// next asks the script what to do.
+func (u *user) next() workload.Step {
+	if u.timed != nil {
+		return u.timed.NextAt(u.r.now())
+	}
+	return u.script.Next()
+}
+
+// done tells the script how a step ended.
+func (u *user) done(o workload.Outcome, at time.Duration) {
+	if u.timed != nil {
+		u.timed.DoneAt(at, o)
+		return
+	}
+	u.script.Done(o)
 }
 
 // play runs the steps of one unit from s on. planned says that the start was
@@ -116,13 +192,13 @@ func (u *user) play(s workload.Step, intended time.Duration, planned bool) (next
 		if !ok {
 			return 0, false, false
 		}
-		u.script.Done(out)
+		u.done(out, end)
 		next = end + s.Think
 		thought = s.Think > 0
 		if s.Last || out.Status == workload.Failed {
 			return next, thought, true
 		}
-		s = u.script.Next()
+		s = u.next()
 		intended = next + s.Keying
 		planned = intended > end
 		if planned && r.sleep(r.work, intended) != nil {

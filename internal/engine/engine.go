@@ -80,6 +80,19 @@ type Config struct {
 	// Durable is false only for loading: the server may lose everything in a
 	// crash, and Stop makes all of it safe.
 	Durable bool
+	// LogDir is an empty directory of the machine's user that is to hold the
+	// database's log apart from its data; "" keeps it with the data.
+	// LargePages is "on" where the server's buffers must be in large pages,
+	// "off" where they must not, "" where it does not matter. Only an Equipped
+	// engine is asked for either, and Start fails where it can't be had.
+	LogDir, LargePages string
+}
+
+// Equipped is an Engine that knows what Config.LogDir and Config.LargePages
+// ask for. Found by assertion.
+type Equipped interface {
+	LogApart() bool
+	LargePages() bool
 }
 
 // Database is a running server.

@@ -10,6 +10,7 @@ import (
 // driver needs.
 type Session struct {
 	conn     Conn
+	reader   Reader // conn, where it wants to know who only reads; else nil
 	classify func(error) workload.Class
 }
 
@@ -21,12 +22,17 @@ type Conn interface {
 
 // NewSession returns a session over conn; classify sorts the engine's errors.
 func NewSession(conn Conn, classify func(error) workload.Class) *Session {
-	return &Session{conn, classify}
+	reader, _ := conn.(Reader)
+	return &Session{conn, reader, classify}
 }
 
 // Do runs transaction t once. The error, where there is one, is for people;
 // the Outcome is complete without it.
 func (s *Session) Do(ctx context.Context, t *workload.Transaction, in any) (workload.Outcome, error) {
+	if s.reader != nil {
+		s.reader.ReadOnly(t.ReadOnly)
+		defer s.reader.ReadOnly(false)
+	}
 	status, err := t.Exec(ctx, s.conn, in)
 	if err != nil {
 		return workload.Outcome{Status: workload.Failed, Class: s.classify(err)}, err

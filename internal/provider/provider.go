@@ -25,6 +25,15 @@ type Provider interface {
 	Provision(ctx context.Context, r Request) (Instance, error)
 }
 
+// Virtualizer is a provider whose instances may be virtual machines. Where
+// they are, Shape.LargePages tells guest and host apart.
+type Virtualizer interface{ Virtual() bool }
+
+// Volumes is an instance with a directory for the database's log apart from
+// Machine.Dir: it belongs to the same user, is on Shape.LogVolume, is empty,
+// and goes away with the instance.
+type Volumes interface{ LogDir() string }
+
 // Problem is a reason why something can't be had on this machine.
 type Problem struct {
 	Knob   string // "instance.cpus"
@@ -36,14 +45,56 @@ type Problem struct {
 type Shape struct {
 	CPUs      float64    // CPU time as a number of CPUs (a quota)
 	CPUSet    string     // which CPUs, as the kernel lists them: "0-1,4"
-	Memory    unit.Bytes // limit
+	Mems      string     // which NUMA nodes memory comes from, as the kernel lists them: "0"
+	Memory    unit.Bytes // limit; swap is kept out, too
 	CPUShares int        // weight in the kernel's cgroup v1 scale, 1024 is normal
+	// What the instance may do in a second on the disk that holds its
+	// directory. The kernel limits requests to the device, not to files:
+	// what the page cache answers is free.
+	ReadBytesPS, WriteBytesPS unit.Bytes
+	ReadOpsPS, WriteOpsPS     int
+	// Reservation is CPU time that is kept for the instance even where others
+	// want it, as a number of CPUs. Control groups have no such thing.
+	Reservation float64
+	// Topology is what a guest sees; the zero value leaves it to the provider.
+	Topology Topology
+	// VirtualNUMA is how many NUMA nodes a guest sees.
+	VirtualNUMA int
+	// LargePages are LargePagesOff, LargePagesGuest, LargePagesHost or
+	// LargePagesBoth; "" leaves them to the provider.
+	LargePages string
+	// LatencySensitivity is "normal" or "high"; "" leaves it to the provider.
+	LatencySensitivity string
+	// DiskAdapter and NetworkAdapter are devices of a guest, by the provider's
+	// names: "virtio-blk", "virtio-scsi", "pvscsi", "e1000".
+	DiskAdapter, NetworkAdapter string
+	// DataVolume is a directory, most likely on another file system, that holds
+	// the instance's files instead of Request.Cache; LogVolume one for the
+	// database's log apart. Both are absolute paths on the instances' host.
+	DataVolume, LogVolume string
 }
+
+// Topology is how many sockets, cores of a socket and threads of a core a
+// guest sees.
+type Topology struct{ Sockets, Cores, Threads int }
+
+// What Shape.LargePages may be: whether the engine's buffers are in large
+// pages (of a guest, where there is one), and whether the host backs the
+// instance's memory by large pages.
+const (
+	LargePagesOff   = "off"
+	LargePagesGuest = "guest"
+	LargePagesHost  = "host"
+	LargePagesBoth  = "both"
+)
 
 // Request asks for one instance.
 type Request struct {
 	Name  string // unique among the instances of a trial
 	Shape Shape
+	// Image names the container image to run in; "" is the provider's own.
+	// Providers that have no images refuse one.
+	Image string
 	// Cache is the directory under which instances and golden states live.
 	Cache string
 }

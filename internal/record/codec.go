@@ -54,11 +54,12 @@ type codec struct {
 
 // encode appends h in the V2 compressed encoding to dst.
 func (c *codec) encode(dst []byte, h *hdrhistogram.Histogram) ([]byte, error) {
-	if h.LowestTrackableValue() != histLow || h.HighestTrackableValue() != histHigh || h.SignificantFigures() != histDigits {
-		return dst, fmt.Errorf("a histogram of %d to %d with %d digits is not in the range of records", h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures())
+	counts, err := countsOf(h)
+	if err != nil {
+		return dst, err
 	}
 	p := append(c.plain[:0], make([]byte, headerBytes)...)
-	p = appendCounts(p, h.Export().Counts)
+	p = appendCounts(p, counts)
 	binary.BigEndian.PutUint32(p[0:], cookieCounts)
 	binary.BigEndian.PutUint32(p[4:], uint32(len(p)-headerBytes))
 	binary.BigEndian.PutUint32(p[12:], histDigits)
@@ -84,6 +85,19 @@ func (c *codec) encode(dst []byte, h *hdrhistogram.Histogram) ([]byte, error) {
 	binary.BigEndian.PutUint32(b[0:], cookieCompressed)
 	binary.BigEndian.PutUint32(b[4:], uint32(len(b)-8))
 	return base64.StdEncoding.AppendEncode(dst, b), nil
+}
+
+// countsOf are the counts of h, which must have the range of records.
+func countsOf(h *hdrhistogram.Histogram) ([]int64, error) {
+	if h.LowestTrackableValue() != histLow || h.HighestTrackableValue() != histHigh || h.SignificantFigures() != histDigits {
+		return nil, fmt.Errorf("a histogram of %d to %d with %d digits is not in the range of records", h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures())
+	}
+	return h.Export().Counts, nil
+}
+
+// histogramOfCounts is a histogram with the range of records; it keeps counts.
+func histogramOfCounts(counts []int64) *hdrhistogram.Histogram {
+	return hdrhistogram.Import(&hdrhistogram.Snapshot{LowestTrackableValue: histLow, HighestTrackableValue: histHigh, SignificantFigures: histDigits, Counts: counts})
 }
 
 // appendCounts appends counts up to the last that is not zero.

@@ -31,7 +31,7 @@ func TestCutFilesGiveAPrefixOrAClearError(t *testing.T) {
 	finished := snapshot(t, reader(t, d, 1))
 	for _, n := range []int{2, 3} {
 		names := files(t, d, n)
-		if len(names) != 7 {
+		if len(names) != 8 {
 			t.Fatalf("%d files: %v", len(names), names)
 		}
 		for _, name := range names {

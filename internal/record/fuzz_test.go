@@ -92,7 +92,7 @@ func FuzzHistograms(f *testing.F) {
 	data := seedFile(f, "instance-1/histograms.hlog")
 	f.Add(data[bytes.Index(data, []byte("Tag=buy.response")):bytes.Index(data, []byte("Tag=buy.service"))])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		found, err := findHistograms(data, map[string]int{"buy.response": 0, "late": 1}, 0, time.Hour)
+		found, err := findHistograms("x", data, map[string]int{"buy.response": 0, "late": 1}, 0, time.Hour)
 		if err != nil {
 			return
 		}

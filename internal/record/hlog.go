@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,10 +13,14 @@ import (
 )
 
 // A histogram log keeps every interval of the first ten minutes; later ones
-// are merged, so that a trial of an hour stays small.
+// are merged, so that a trial of an hour stays small. A second log holds all of
+// it once more, merged to minutes: decoding is what reading costs, and whoever
+// merges a window takes whole minutes from there and only its ends from the
+// first.
 const (
 	fineUntil  = 10 * time.Minute
 	coarseStep = 10 * time.Second
+	minuteStep = time.Minute
 )
 
 // kinds are the histograms of a Series, as their tags end.
@@ -47,28 +52,41 @@ func tag(name string, kind int) string {
 	return string(b) + "." + kindName(kind)
 }
 
-// histogramWriter writes a standard HdrHistogram interval log.
+// histogramWriter writes a standard HdrHistogram interval log, and the same by
+// minutes.
 type histogramWriter struct {
-	log   *lines
-	tags  []string // by series and kind, then late's
-	codec codec
-	begun bool
-	buf   []byte
+	tags           []string // by series and kind, then late's
+	codec          codec
+	begun          bool
+	buf            []byte
+	fine, minutes  *lines
+	coarse, minute merger
+}
 
-	// What is being merged: bins as tags, and the time that they cover.
-	bins       []*hdrhistogram.Histogram
+// merger adds intervals up: counts as tags, and the time that they cover.
+type merger struct {
+	step       time.Duration
+	bins       []bin
 	start, end time.Duration
 }
 
-func newHistogramWriter(log *lines, types []string) *histogramWriter {
-	h := &histogramWriter{log: log}
+// bin is the counts of one tag; used says that there are any. Adding them up
+// costs the driver a tenth of what merging histograms does.
+type bin struct {
+	counts []int64
+	used   bool
+}
+
+func newHistogramWriter(fine, minutes *lines, types []string) *histogramWriter {
+	h := &histogramWriter{fine: fine, minutes: minutes}
 	for _, t := range types {
 		for k := range kinds {
 			h.tags = append(h.tags, tag(t, k))
 		}
 	}
 	h.tags = append(h.tags, lateTag)
-	h.bins = make([]*hdrhistogram.Histogram, len(h.tags))
+	h.coarse = merger{step: coarseStep, bins: make([]bin, len(h.tags))}
+	h.minute = merger{step: minuteStep, bins: make([]bin, len(h.tags))}
 	return h
 }
 
@@ -77,39 +95,64 @@ func newHistogramWriter(log *lines, types []string) *histogramWriter {
 func (h *histogramWriter) begin(epoch time.Time) error {
 	h.begun = true
 	s := strconv.FormatFloat(float64(epoch.UnixMilli())/1e3, 'f', 3, 64)
-	return h.log.write(fmt.Appendf(nil, `#[Loadstone histograms, format 1: microseconds; Interval_Max in seconds]
+	head := fmt.Appendf(nil, `#[Loadstone histograms, format 1: microseconds; Interval_Max in seconds]
 #[Histogram log format version 1.3]
 #[StartTime: %s (seconds since epoch), %s]
 #[BaseTime: %s (seconds since epoch)]
 "StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
-`, s, epoch.UTC().Format(time.RFC3339Nano), s))
+`, s, epoch.UTC().Format(time.RFC3339Nano), s)
+	if err := h.fine.write(head); err != nil {
+		return err
+	}
+	return h.minutes.write(head)
 }
 
 // interval writes or merges the histograms of i.
 func (h *histogramWriter) interval(i Interval) error {
 	if i.End <= fineUntil {
-		return h.write(i.Start, i.End, func(k int) *hdrhistogram.Histogram { return histogramOf(&i, k) })
+		err := h.write(h.fine, i.Start, i.End, func(k int) *hdrhistogram.Histogram { return histogramOf(&i, k) })
+		if err != nil {
+			return err
+		}
+	} else if err := h.merge(h.fine, &h.coarse, &i); err != nil {
+		return err
 	}
-	if h.end == 0 {
-		h.start = i.Start
+	if err := h.merge(h.minutes, &h.minute, &i); err != nil || h.minute.end > 0 {
+		return err
 	}
-	h.end = i.End
+	// A minute ends where a line does: no line may reach into the next one, as
+	// it would after a pause.
+	return h.empty(h.fine, &h.coarse)
+}
+
+// merge adds i to m, which goes to log when its step is over.
+func (h *histogramWriter) merge(log *lines, m *merger, i *Interval) error {
+	if m.end == 0 {
+		m.start = i.Start
+	}
+	m.end = i.End
 	for k := range h.tags {
-		from := histogramOf(&i, k)
+		from := histogramOf(i, k)
 		if from == nil || from.TotalCount() == 0 {
 			continue
 		}
-		if h.bins[k] == nil {
-			h.bins[k] = NewHistogram()
+		counts, err := countsOf(from)
+		if err != nil {
+			return fmt.Errorf("recording %s: %w", h.tags[k], err)
 		}
-		if lost := h.bins[k].Merge(from); lost != 0 {
-			return fmt.Errorf("recording: %d values of %s are outside 1 µs to 1 h", lost, h.tags[k])
+		b := &m.bins[k]
+		if b.counts == nil {
+			b.counts = make([]int64, histCounts)
+		}
+		b.used = true
+		for i, n := range counts {
+			b.counts[i] += n
 		}
 	}
-	if i.End < h.start.Truncate(coarseStep)+coarseStep {
+	if i.End < m.start.Truncate(m.step)+m.step {
 		return nil
 	}
-	return h.flush()
+	return h.empty(log, m)
 }
 
 // histogramOf is the histogram of i for the tag number k.
@@ -123,22 +166,36 @@ func histogramOf(i *Interval, k int) *hdrhistogram.Histogram {
 
 // flush writes what was merged so far.
 func (h *histogramWriter) flush() error {
-	if h.end == 0 {
+	if err := h.empty(h.fine, &h.coarse); err != nil {
+		return err
+	}
+	return h.empty(h.minutes, &h.minute)
+}
+
+// empty writes what is in m.
+func (h *histogramWriter) empty(log *lines, m *merger) error {
+	if m.end == 0 {
 		return nil
 	}
-	err := h.write(h.start, h.end, func(k int) *hdrhistogram.Histogram { return h.bins[k] })
-	h.end = 0
-	for _, b := range h.bins {
-		if b != nil {
-			b.Reset()
+	err := h.write(log, m.start, m.end, func(k int) *hdrhistogram.Histogram {
+		if !m.bins[k].used {
+			return nil
+		}
+		return histogramOfCounts(m.bins[k].counts)
+	})
+	m.end = 0
+	for k := range m.bins {
+		if b := &m.bins[k]; b.used {
+			clear(b.counts)
+			b.used = false
 		}
 	}
 	return err
 }
 
-// write appends a line for each histogram that holds something, all by one
-// system call.
-func (h *histogramWriter) write(start, end time.Duration, of func(k int) *hdrhistogram.Histogram) error {
+// write appends a line to log for each histogram that holds something, all by
+// one system call.
+func (h *histogramWriter) write(log *lines, start, end time.Duration, of func(k int) *hdrhistogram.Histogram) error {
 	b := h.buf[:0]
 	for k, tag := range h.tags {
 		hist := of(k)
@@ -160,19 +217,21 @@ func (h *histogramWriter) write(start, end time.Duration, of func(k int) *hdrhis
 	if len(b) == 0 {
 		return nil
 	}
-	return h.log.write(b)
+	return log.write(b)
 }
 
-// histogramLine is one line of the log, found but not decoded.
+// histogramLine is one line of a log, found but not decoded.
 type histogramLine struct {
-	number int // in the file
-	key    int // index of its tag
-	text   []byte
+	file       string // for errors
+	number     int    // in the file
+	key        int    // index of its tag
+	start, end time.Duration
+	text       []byte
 }
 
-// findHistograms lists the complete lines of data whose tags are in tags and
-// whose intervals lie wholly in from to to.
-func findHistograms(data []byte, tags map[string]int, from, to time.Duration) ([]histogramLine, error) {
+// findHistograms lists the complete lines of data, the contents of file, whose
+// tags are in tags and whose intervals lie wholly in from to to.
+func findHistograms(file string, data []byte, tags map[string]int, from, to time.Duration) ([]histogramLine, error) {
 	var out []histogramLine
 	for n := 1; ; n++ {
 		end := bytes.IndexByte(data, '\n')
@@ -191,13 +250,31 @@ func findHistograms(data []byte, tags map[string]int, from, to time.Duration) ([
 		s, ok5 := parseSeconds(start)
 		l, ok6 := parseSeconds(length)
 		if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !bytes.HasPrefix(name, []byte("Tag=")) {
-			return nil, fmt.Errorf("line %d is not that of a histogram", n)
+			return nil, fmt.Errorf("%s: line %d is not that of a histogram", file, n)
 		}
 		key, wanted := tags[string(name[len("Tag="):])]
 		if wanted && s >= from && s+l <= to {
-			out = append(out, histogramLine{n, key, text})
+			out = append(out, histogramLine{file, n, key, s, s + l, text})
 		}
 	}
+}
+
+// besides leaves out of lines those that minutes, which come in order, hold
+// already.
+func besides(lines, minutes []histogramLine) []histogramLine {
+	out := lines[:0]
+	for _, l := range lines {
+		next, _ := slices.BinarySearchFunc(minutes, l.start, func(m histogramLine, at time.Duration) int {
+			if m.start <= at {
+				return -1
+			}
+			return 1
+		})
+		if next == 0 || l.end > minutes[next-1].end {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // sumHistograms decodes and adds up lines in parallel. The result has one
@@ -214,20 +291,20 @@ func sumHistograms(found []histogramLine, n int) ([]*hdrhistogram.Histogram, err
 	wg.Wait()
 	out := make([]*hdrhistogram.Histogram, n)
 	for k := range n {
-		total := hdrhistogram.Snapshot{LowestTrackableValue: histLow, HighestTrackableValue: histHigh, SignificantFigures: histDigits}
+		var total []int64
 		for w := range workers {
 			if errs[w] != nil {
 				return nil, errs[w]
 			}
-			if total.Counts == nil {
-				total.Counts = sums[w][k]
+			if total == nil {
+				total = sums[w][k]
 				continue
 			}
 			for i, c := range sums[w][k] {
-				total.Counts[i] += c
+				total[i] += c
 			}
 		}
-		out[k] = hdrhistogram.Import(&total)
+		out[k] = histogramOfCounts(total)
 	}
 	return out, nil
 }
@@ -240,7 +317,7 @@ func sumPart(part []histogramLine, n int) ([][]int64, error) {
 			sums[l.key] = make([]int64, histCounts)
 		}
 		if err := c.add(sums[l.key], l.text); err != nil {
-			return nil, fmt.Errorf("line %d: %w", l.number, err)
+			return nil, fmt.Errorf("%s: line %d: %w", l.file, l.number, err)
 		}
 	}
 	return sums, nil

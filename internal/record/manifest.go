@@ -32,9 +32,33 @@ type Study struct {
 	Machine   Machine   `json:"machine"`
 	Plan      []Planned `json:"plan"`
 	Limits    Limits    `json:"limits"`
+	// Scale tells how the study file's figures were scaled for this machine; nil
+	// where they stand as they are.
+	Scale *Scale `json:"scale,omitempty"`
 	// Search tells how the loads in Plan were found, where the study left that
 	// to Loadstone: each decision in its order.
 	Search []Decision `json:"search,omitempty"`
+}
+
+// Scale tells from which machine to which a study's figures were scaled.
+type Scale struct {
+	From   Size     `json:"from"`
+	To     Size     `json:"to"`
+	Data   float64  `json:"data,omitempty"` // factor of the data's size, 1 where it stays
+	Values []Scaled `json:"values"`
+}
+
+// Size is how large a machine is, as far as scaling goes.
+type Size struct {
+	CPUs     float64 `json:"cpus"`
+	MemBytes int64   `json:"mem_bytes"`
+}
+
+// Scaled is one value of a study file before and after scaling.
+type Scaled struct {
+	Knob     string `json:"knob"`
+	Original string `json:"original"`
+	Value    string `json:"value"`
 }
 
 // Decision is one step of a search for the load of saturation.
@@ -138,17 +162,19 @@ type Trial struct {
 	Format    int    `json:"format"`
 	Loadstone string `json:"loadstone"`
 	Planned
-	Status    Status     `json:"status"`
-	Reason    string     `json:"reason,omitempty"`
-	Simulated bool       `json:"simulated"`
-	Started   time.Time  `json:"started"`
-	Ended     time.Time  `json:"ended,omitzero"`
-	Epoch     time.Time  `json:"epoch,omitzero"` // zero of all times below and in the series
-	Phases    Phases     `json:"phases"`
-	Workload  Workload   `json:"workload"`
-	Engine    Engine     `json:"engine"`
-	Provider  string     `json:"provider"`
-	Load      Load       `json:"load"`
+	Status    Status    `json:"status"`
+	Reason    string    `json:"reason,omitempty"`
+	Simulated bool      `json:"simulated"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Epoch     time.Time `json:"epoch,omitzero"` // zero of all times below and in the series
+	Phases    Phases    `json:"phases"`
+	Workload  Workload  `json:"workload"`
+	Engine    Engine    `json:"engine"`
+	Provider  string    `json:"provider"`
+	Load      Load      `json:"load"`
+	// Seat is where the driver ran.
+	Seat      Seat       `json:"driver_cpus,omitzero"`
 	Instances []Instance `json:"instances"`
 	Warnings  []string   `json:"warnings,omitempty"`
 	// StageSeconds is the wall time of each stage: provision, restore, start,
@@ -190,6 +216,11 @@ type Metric struct {
 	Series        string  `json:"series"`
 	PerSeconds    float64 `json:"per_s"`
 	WithRollbacks bool    `json:"with_rollbacks"`
+	// Nominal is the figure that the amount of data stands for; 0 where the
+	// workload states none.
+	Nominal float64 `json:"nominal,omitempty"`
+	// Beside names the parameters that belong beside the figure.
+	Beside []string `json:"beside,omitempty"`
 }
 
 // TxType is a type of transaction.
@@ -207,11 +238,19 @@ type Engine struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Origin  string `json:"origin"`
+	// InProcess says that the database ran inside the driver's own process: the
+	// driver's counters hold what both used, and the instance's hold nothing.
+	InProcess bool `json:"in_process,omitempty"`
 }
 
-// Load is what the driver of each instance was asked to do.
+// Load is what the driver of each instance was asked to do. Where groups have
+// loads of their own, Users, Extra, RatePerS and Connections are those of the
+// first group: see Instance.Drive.
 type Load struct {
-	Users       int     `json:"users,omitempty"`
+	Users int `json:"users,omitempty"`
+	// Extra is how many users the workload itself added, as sessions of a
+	// market: see workload.Run.
+	Extra       int     `json:"extra,omitempty"`
 	RatePerS    float64 `json:"rate_per_s,omitempty"` // open loop
 	Arrivals    string  `json:"arrivals,omitempty"`   // "constant", "poisson"
 	Connections int     `json:"connections,omitempty"`
@@ -234,11 +273,36 @@ type Phase struct {
 	LoadPct float64 `json:"load_pct"`
 }
 
-// Instance is one database of a trial.
+// Seat is which CPUs the driver had while it drove.
+type Seat struct {
+	Intended string `json:"intended,omitempty"` // "0-1"; "" where nobody asked
+	CPUs     string `json:"cpus"`               // read back
+	// Shared says who else may have run there: "all instances", "the hardware
+	// threads of instances"; "" where nobody of the study did.
+	Shared string `json:"shared,omitempty"`
+}
+
+// Drive is what the driver of one instance was asked to do.
+type Drive struct {
+	Users       int     `json:"users,omitempty"`
+	Extra       int     `json:"extra,omitempty"` // beside them: see Load
+	RatePerS    float64 `json:"rate_per_s,omitempty"`
+	Connections int     `json:"connections,omitempty"`
+}
+
+// Instance is one database of a trial. Its directory is instance-1 and so on,
+// by its place among the instances, whatever its name.
 type Instance struct {
-	Name    string `json:"name"` // "instance-1"; also its directory
-	Shape   []Knob `json:"shape"`
-	Setting []Knob `json:"settings"`
+	Name string `json:"name"` // "instance-1", or after its group: "small-1"
+	// Group is the group of instances that are alike; "" where the study names
+	// none. Drive is the instance's own load, and Params are the parameters of
+	// the workload that differ from Trial.Workload's. Records before groups
+	// were known have none of the three: Trial.Load was each instance's.
+	Group   string            `json:"group,omitempty"`
+	Drive   Drive             `json:"load,omitzero"`
+	Params  map[string]string `json:"params,omitempty"`
+	Shape   []Knob            `json:"shape"`
+	Setting []Knob            `json:"settings"`
 	// Confined says that the instance had a cgroup of its own.
 	Confined bool        `json:"confined"`
 	Restore  Restore     `json:"restore"`
@@ -331,9 +395,10 @@ type Interval struct {
 	// InFlight is the number of units under way at End, and Backlog how many
 	// arrivals wait for a user to serve them (open loop).
 	InFlight, Backlog int64
-	// IdleSum is the time that users of a closed loop were left idle by the
-	// profile of the load, in microseconds, all users added up: neither response
-	// nor think time, but part of Little's law.
+	// IdleSum is the time that users were idle, in microseconds, all added up:
+	// users of a closed loop whom the profile of the load left so, and extra
+	// users without work. It is neither response nor think time, but part of
+	// Little's law.
 	IdleSum int64
 	// Late is how much later than it could the driver began work: after the
 	// intended start where a user was free to keep it. A wait for a user or a

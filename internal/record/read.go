@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -20,6 +21,7 @@ const (
 	seriesName     = "series.csv"
 	loadName       = "load.csv"
 	histogramsName = "histograms.hlog"
+	minutesName    = "minutes.hlog"
 )
 
 // Reader reads one trial.
@@ -274,15 +276,34 @@ func (r *Reader) histograms(instance int, tags map[string]int, from, to time.Dur
 	if err != nil {
 		return nil, err
 	}
-	found, err := findHistograms(data, tags, from, to)
+	found, err := findHistograms(path, data, tags, from, to)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	sums, err := sumHistograms(found, len(tags))
+	minutes, err := r.minutes(instance, tags, from, to)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
+	}
+	sums, err := sumHistograms(append(minutes, besides(found, minutes)...), len(tags))
+	if err != nil {
+		return nil, err
 	}
 	return sums, nil
+}
+
+// minutes lists the lines by minutes, of a trial that has them. They count
+// only where the manifest lists the log: after a crash a minute may lack some
+// of its lines, which nothing in the others would tell.
+func (r *Reader) minutes(instance int, tags map[string]int, from, to time.Duration) ([]histogramLine, error) {
+	name := fmt.Sprintf("instance-%d/%s", instance, minutesName)
+	if !slices.ContainsFunc(r.Trial.Files, func(f File) bool { return f.Name == name }) {
+		return nil, nil
+	}
+	path, data, err := r.instance(instance, minutesName)
+	if err != nil {
+		return nil, err
+	}
+	return findHistograms(path, data, tags, from, to)
 }
 
 // Counters returns the readings of one source, in order; name is as it was

@@ -186,6 +186,10 @@ func TestHistogramsTakeIntervalsThatLieWhollyInside(t *testing.T) {
 		{time.Second, 10 * time.Second, 2, 9},
 		{500 * time.Millisecond, 10*time.Second - 1, 2, 8},
 		{595 * time.Second, 600 * time.Second, 596, 5},
+		// Whole minutes come from a log of their own.
+		{60 * time.Second, 120 * time.Second, 61, 60},
+		{30 * time.Second, 185 * time.Second, 31, 155},
+		{59 * time.Second, 601 * time.Second, 60, 541},
 		// From the tenth minute on intervals have ten seconds.
 		{595 * time.Second, 609 * time.Second, 596, 5},
 		{595 * time.Second, 610 * time.Second, 596, 15},

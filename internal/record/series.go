@@ -59,7 +59,11 @@ func (w *Writer) newInstance(i int) (*InstanceWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	iw.hist = newHistogramWriter(log, names)
+	minutes, err := w.open(dir+minutesName, "")
+	if err != nil {
+		return nil, err
+	}
+	iw.hist = newHistogramWriter(log, minutes, names)
 	return iw, nil
 }
 

@@ -29,6 +29,8 @@ func build(s *analyse.Study) *builder {
 	b.head()
 	b.glance()
 	b.curve()
+	b.sweeps()
+	b.fairness()
 	b.within()
 	b.overTime()
 	b.response()

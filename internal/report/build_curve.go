@@ -143,6 +143,9 @@ func saturation(cv *analyse.Curve) (blocks []block) {
 				text += " " + firstUpper(strings.TrimRight(m.Warning, ". ")) + "."
 			}
 		}
+		if s := l.Stop; s != nil {
+			text = strings.TrimSpace(text + " The least load over a limit is " + s.Label + ": " + strings.TrimRight(s.Text, ". ") + ".")
+		}
 		if text == "" {
 			continue
 		}
@@ -180,10 +183,11 @@ func search(of []analyse.Decision) []block {
 		}
 	}
 	head := block{Heading: "How the loads were found"}
+	order := block{Aside: "The first block is the search itself, in the order of its steps; only the blocks after it are in random order. A machine that changed meanwhile shows as a difference between the first block and the others."}
 	if len(steps) <= visibleLines {
-		return []block{head, {Steps: steps}}
+		return []block{head, {Steps: steps}, order}
 	}
-	return []block{head, {List: ends}, {More: &more{"All " + counted(len(steps), "step"), steps}}}
+	return []block{head, {List: ends}, order, {More: &more{"All " + counted(len(steps), "step"), steps}}}
 }
 
 func (b *builder) cellBars() figure {
@@ -221,13 +225,6 @@ func (b *builder) cellTable() block {
 			continue
 		}
 		e := cell.Throughput
-		between := c(e.Method)
-		if e.Low.OK() && e.High.OK() {
-			between = c(num(low(e)) + " – " + num(e.High))
-		}
-		if cutLow(e) {
-			between.Detail = "cut at 0"
-		}
 		p95, p99 := "–", "–"
 		if u, ok := unitOf(cell.Types); ok {
 			p95, p99 = percentileText(u, 95), percentileText(u, 99)
@@ -236,7 +233,7 @@ func (b *builder) cellTable() block {
 		if cell.CPUPct.N > 0 {
 			cpu = percent(cell.CPUPct.Value)
 		}
-		t.Rows = append(t.Rows, []field{name, c(chart.Number(e.Value)), between, c(chart.Count(int64(e.N))), c(p95), c(p99), c(cpu), c(cell.Limit.Resource)})
+		t.Rows = append(t.Rows, []field{name, c(chart.Number(e.Value)), intervalField(e), c(chart.Count(int64(e.N))), c(p95), c(p99), c(cpu), c(cell.Limit.Resource)})
 	}
 	if slices.ContainsFunc(b.s.Cells, func(cl analyse.Cell) bool { return measured(cl) && cutLow(cl.Throughput) }) {
 		t.Caption += " An interval that reaches below 0 is cut there."

@@ -35,6 +35,16 @@ func (b *builder) keyFigures(peak analyse.Cell) []keyFigure {
 		Name: "Peak throughput", Value: chart.Number(peak.Throughput.Value), Unit: s.Metric.Short,
 		Detail: s.Metric.Name + " at " + peak.Label + "; " + interval(peak.Throughput),
 	}}
+	if n := s.Nominal; n != nil {
+		var params []string
+		for _, p := range n.Params {
+			params = append(params, p.Name+" = "+p.Value)
+		}
+		key = append(key, keyFigure{
+			Name: "Share of the nominal figure", Value: chart.Number(n.SharePct), Unit: "%",
+			Detail: fmt.Sprintf("the data stand for %s %s: %s", chart.Number(n.Value), s.Metric.Short, strings.Join(params, ", ")),
+		})
+	}
 	if unit, ok := unitOf(peak.Types); ok {
 		for _, p := range []float64{95, 99} {
 			if q, ok := quantile(unit, p); ok {

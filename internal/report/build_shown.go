@@ -51,8 +51,24 @@ func shorten(s *analyse.Study) {
 	}
 	if s.Curve != nil {
 		for i := range s.Curve.Lines {
-			s.Curve.Lines[i].Label = short.Replace(s.Curve.Lines[i].Label)
+			l := &s.Curve.Lines[i]
+			l.Label = short.Replace(l.Label)
+			if l.Stop != nil {
+				stop := *l.Stop
+				stop.Label, l.Stop = short.Replace(stop.Label), &stop
+			}
 		}
+	}
+	s.Sweeps = slices.Clone(s.Sweeps)
+	for i := range s.Sweeps {
+		lines := slices.Clone(s.Sweeps[i].Lines)
+		for k := range lines {
+			lines[k].Label, lines[k].Points = short.Replace(lines[k].Label), slices.Clone(lines[k].Points)
+			for n := range lines[k].Points {
+				lines[k].Points[n].Label = short.Replace(lines[k].Points[n].Label)
+			}
+		}
+		s.Sweeps[i].Lines = lines
 	}
 }
 
@@ -140,6 +156,7 @@ func (b *builder) within() {
 			csv := b.addData("comparison-"+slug(x.Other.Name), comparisonCSV(x))
 			blocks = append(blocks, b.forest(x, csv), b.effects(ofTheUnit(x), csv))
 		}
+		blocks = append(blocks, b.atEqualCPU(x)...)
 		if len(x.Unmatched) > 0 {
 			blocks = append(blocks, block{Aside: "Not on both sides: " + strings.Join(x.Unmatched, "; ") + "."})
 		}

@@ -143,10 +143,14 @@ func (b *builder) study() {
 
 // method is the appendix on how to read the figures.
 func (b *builder) method() {
+	order := "in random order"
+	if len(b.s.Search) > 0 {
+		order = "in random order (but the first block, which is the search itself)"
+	}
 	b.section("method", "How to read this report", block{Terms: []term{
 		{"Window", "Only what ended within a trial's measured window counts; ramp, warm-up and what came after do not. The table of trials gives each window, and says where no steady state was found. Figures over time leave out an interval shorter than half of the usual one; the data has it."},
-		{"Trial, repeat, block", "A trial is one run from a freshly restored database. Repeats of a configuration are trials of their own, and a block holds every configuration once in random order, so that slow drift of the machine does not favour one of them."},
-		{"Interval", "How far the figure may be from its true value, judged from the differences between repeats. Two configurations whose intervals overlap widely have not been told apart. One repeat gives no interval."},
+		{"Trial, repeat, block", "A trial is one run, from a freshly restored database where the settings above name a way of restoring. Repeats of a configuration are trials of their own, and a block holds every configuration once " + order + ", so that slow drift of the machine does not favour one of them."},
+		{"Interval", "How far the figure may be from its true value, judged from the differences between repeats: of throughput by Student's t, or by ranks from six repeats on; of percentiles by Student's t on the logarithm, from three on. Two configurations whose intervals overlap widely have not been told apart. One repeat gives no interval."},
 		{"Response time", "From the moment work was meant to start until it ended, waiting for the database included. Percentiles come from the histograms of all repeats merged; they are never averaged."},
 		{"Percentile", "p95 = 12 ms says that 95 of 100 took 12 ms or less."},
 		{"Errors, rolled back, retries", "Work that failed or was rolled back is counted apart and is in no response time; retries are attempts beyond the first."},

@@ -202,16 +202,22 @@ func (b *builder) response() {
 	b.section("response", "Response times", blocks...)
 }
 
+// servicePercentile is beside which the service time stands.
+const servicePercentile = 99
+
 // responseTables are the response times by transaction type, what was done of
 // each, and what each does.
 func (b *builder) responseTables(peak analyse.Cell) []block {
 	at := " by transaction type at the peak (" + peak.Label + "), over the windows of all its repeats together. The unit of work is the last row."
-	times := table{Caption: "Response time in ms" + at, CSV: "response-times.csv", Columns: columns("Transaction", "#Mean?")}
+	times := table{Caption: "Response time in ms" + at + " Service p99 is without what work waited before it began.", CSV: "response-times.csv", Columns: columns("Transaction", "#Mean?")}
 	work := table{Caption: "Work done" + at, CSV: "response-times.csv",
 		Columns: columns("Transaction", "#Count", "#Per second", "#Rolled back", "#Retries", "#Errors")}
 	unit, _ := unitOf(peak.Types)
 	for _, q := range unit.P {
 		times.Columns = append(times.Columns, column{Name: fmt.Sprintf("p%g", q.Percentile), Numeric: true})
+		if q.Percentile == servicePercentile {
+			times.Columns = append(times.Columns, columns("#Service p99?")...)
+		}
 	}
 	times.Columns = append(times.Columns, columns("#Max?")...)
 	limited := slices.ContainsFunc(peak.Types, func(l analyse.Latency) bool { return l.LimitMs > 0 })
@@ -223,6 +229,9 @@ func (b *builder) responseTables(peak analyse.Cell) []block {
 		row := []field{c(l.Type), c(num(l.MeanMs))}
 		for _, q := range unit.P {
 			row = append(row, quantileField(l, q.Percentile))
+			if q.Percentile == servicePercentile {
+				row = append(row, c(num(l.ServiceP99Ms)))
+			}
 		}
 		row = append(row, c(num(l.MaxMs)))
 		if limited {

@@ -116,6 +116,7 @@ func (b *builder) comparison(c *analyse.Comparison) []block {
 	if len(c.Cells) > 0 {
 		out = append(out, b.forest(c, csv), b.effects(c, csv))
 	}
+	out = append(out, b.atEqualCPU(c)...)
 	if len(c.Unmatched) > 0 {
 		out = append(out, block{Heading: "Not on both sides"}, block{List: c.Unmatched})
 	}

@@ -27,7 +27,13 @@ func hostile() *analyse.Study {
 		}
 	}
 	s.Search = []analyse.Decision{{Base: attack, Knob: attack, Why: attack}, {Base: attack, Done: true, Why: attack}}
-	s.Comparisons = varied().Comparisons
+	s.Comparisons, s.Sweeps, s.Cells[0].Fairness = varied().Comparisons, scaled().Sweeps, scaled().Cells[s.Peak].Fairness
+	s.Comparisons[0].EqualCPU = scaled().Comparisons[0].EqualCPU
+	for _, p := range []*string{&s.Comparisons[0].EqualCPU[0].Label, &s.Comparisons[0].EqualCPU[0].Note, &s.Sweeps[1].Knob, &s.Sweeps[1].Lines[0].Label,
+		&s.Sweeps[1].Lines[0].Points[0].Text, &s.Sweeps[1].Lines[0].Points[0].Label, &s.Sweeps[1].Lines[0].Fall.From, &s.Cells[0].Fairness.Instances[0].Name} {
+		*p += attack
+	}
+	s.Curve.Lines[0].Stop = &analyse.Stop{Label: attack, Limit: "cpu", Text: attack}
 	x := &s.Comparisons[0]
 	for _, p := range []*string{&x.Base.Name, &x.Other.Name, &x.Verdict, &x.Unmatched[0], &x.Cells[0].Label, &x.Cells[0].Effects[1].Quantity, &x.Cells[0].Effects[1].Type, &x.Cells[0].Effects[1].Text} {
 		*p += attack

@@ -41,7 +41,7 @@ func studies() map[string]*analyse.Study {
 	return map[string]*analyse.Study{
 		"ordinary": quickstart(), "invalid": invalid(), "empty": empty(), "hostile": hostile(),
 		"no curve": noCurve, "no timelines": bare, "one trial": once, "all failed": allFailed(), "zero": {},
-		"searched": searched(), "varied": varied(),
+		"searched": searched(), "varied": varied(), "scaled": scaled(),
 	}
 }
 
@@ -301,6 +301,27 @@ func TestInvalidStudyShowsNoKeyFigures(t *testing.T) {
 	}
 }
 
+// What the data stand for is told with the headline, where the workload says.
+func TestShareOfTheNominalFigureIsBesideThePeak(t *testing.T) {
+	const name = "Share of the nominal figure"
+	s := quickstart()
+	if strings.Contains(Text(s, 100, false), name) {
+		t.Error("a workload without a nominal figure has a share of it")
+	}
+	s.Nominal = &analyse.Nominal{Value: 2, SharePct: 4_321, Params: []analyse.Fact{{Name: "customers", Value: "1000"}, {Name: "days", Value: "30"}}}
+	page, _, err := HTML(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{string(page), Text(s, 200, false)} {
+		for _, want := range []string{name, "4,321", "customers = 1000, days = 30"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the report does not have %q", want)
+			}
+		}
+	}
+}
+
 // inPage writes a text as html/template does.
 func inPage(s string) string { return strings.ReplaceAll(s, "'", "&#39;") }
 
@@ -399,6 +420,7 @@ func TestTextGolden(t *testing.T) {
 		"quickstart-60-colour.txt": Text(quickstart(), 60, true),
 		"invalid-80.txt":           Text(invalid(), 80, false),
 		"empty-80.txt":             Text(empty(), 80, false),
+		"scaled-100.txt":           only(Text(scaled(), 100, false), "SPEED-UP OVER CPUS", "THROUGHPUT OVER TIME"),
 	} {
 		path := filepath.Join("testdata", name)
 		if *update {
@@ -412,6 +434,13 @@ func TestTextGolden(t *testing.T) {
 			t.Errorf("differs from %s (run with -update and read it): %v", path, err)
 		}
 	}
+}
+
+// only is the part of a text report from one heading to another.
+func only(text, from, to string) string {
+	_, rest, _ := strings.Cut(text, from+"\n")
+	part, _, _ := strings.Cut(rest, to+"\n")
+	return from + "\n" + part
 }
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -546,14 +575,16 @@ func TestLargeStudyStaysSmall(t *testing.T) {
 	}
 }
 
-func BenchmarkHTML200Trials(b *testing.B) {
+// BenchmarkReportOf200Trials makes the whole report of 200 trials of ten
+// minutes: page, text, JSON and data. The target is three seconds.
+func BenchmarkReportOf200Trials(b *testing.B) {
 	s := sample([]int{1, 2, 4, 8, 12, 16, 24, 32, 48, 64}, 20, 600)
 	b.ReportAllocs()
 	for b.Loop() {
-		page, _, err := HTML(s)
-		if err != nil {
+		if _, err := Write(s, b.TempDir()); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(len(page)), "page-bytes")
 	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s")
+	b.ReportMetric(3, "s-target")
 }

@@ -36,7 +36,7 @@ func sample(users []int, repeats, seconds int) *analyse.Study {
 		Peak:     len(users) - 1,
 		Limit: analyse.Limit{Resource: "CPU", Summary: "the host's CPUs were 97 % busy at the peak",
 			Evidence: []string{"host CPU 97 % busy (user 61 %, system 36 %)", "against the disk: 12 % busy, 0.4 ms a write", "against locks: 0.1 sessions waiting on average",
-				"driver CPU 29 %", "steal 0 %", "disk read 0.2 MiB/s", "disk write 14 MiB/s", "network 2.9 MiB/s", "1 % more load changes throughput by +0.1 %", "0.6 sessions in LWLock:WALWrite (22 %)"}, Decisive: 1},
+				"driver CPU 29 %", "steal 0 %", "disk read 0.2 MiB/s", "disk write 14 MiB/s", "network 2.9 MiB/s", "1 % more load changes throughput by +0.1 %", "0.6 sessions in Log:WALWriteLock (22 %)"}, Decisive: 1},
 		Settings: []analyse.Knob{
 			{Name: "shared_buffers", Intended: "256MiB", Effective: "256MB", Default: "128MB", Why: "a quarter of the instance's memory", Matches: true},
 			{Name: "max_wal_size", Intended: "4GiB", Effective: "4GB", Default: "1GB", Why: "no checkpoint by volume within the window", Matches: true},
@@ -132,8 +132,8 @@ func sampleTrial(number, block, cell, users, seconds int) analyse.Trial {
 		Window: window, Throughput: throughputOf(users) * (1 + 0.01*noise(number, 0, 0)), Types: sampleTypes(users),
 		Checks:   []analyse.Check{{Name: "orders add up", About: "each order's total is the sum of its lines", Found: "0", Want: "0", Passed: true}},
 		Timeline: sampleTimeline(number, users, seconds),
-		Waits: []analyse.Wait{{State: "CPU", Mean: 1.7, Pct: 61}, {State: "LWLock:WALWrite", Mean: 0.6, Pct: 21.5},
-			{State: "IO:WALSync", Mean: 0.4, Pct: 14}, {State: "Lock:transactionid", Mean: 0.1, Pct: 3.5}},
+		Waits: []analyse.Wait{{State: "CPU", Mean: 1.7, Pct: 61}, {State: "Log:WALWriteLock", Mean: 0.6, Pct: 21.5},
+			{State: "Log:WALSync", Mean: 0.4, Pct: 14}, {State: "Lock:transactionid", Mean: 0.1, Pct: 3.5}},
 		DatabaseBytes: 300 << 20, MemoryBytes: 1 << 30, Verified: "all 310 MiB",
 		RestoreWay: "copy", RestoreS: 1.4 + 0.1*noise(number, 1, 1), DriverCPUUs: 210, LatenessP99Us: analyse.Number(120 + 20*noise(number, 2, 2)),
 		Shape: []analyse.Knob{
@@ -198,8 +198,8 @@ func sampleTimeline(number, users, seconds int) analyse.Timeline {
 	track("database", "wal", "MiB/s", func(i int) float64 { return 9 * wobble(27, i, 0.2) })
 	track("database", "commits", "/s", func(i int) float64 { return throughputOf(users) / 20 * ramp(i) * wobble(15, i, 0.05) })
 	track("waits", "CPU", "sessions", func(i int) float64 { return 1.7 * ramp(i) * wobble(16, i, 0.2) })
-	track("waits", "LWLock:WALWrite", "sessions", func(i int) float64 { return 0.6 * wobble(17, i, 0.6) })
-	track("waits", "IO:WALSync", "sessions", func(i int) float64 { return 0.4 * wobble(18, i, 0.6) })
+	track("waits", "Log:WALWriteLock", "sessions", func(i int) float64 { return 0.6 * wobble(17, i, 0.6) })
+	track("waits", "Log:WALSync", "sessions", func(i int) float64 { return 0.4 * wobble(18, i, 0.6) })
 	track("memory", "swapped in", "pages/s", func(i int) float64 { return 0 })
 	track("memory", "available", "MiB", func(i int) float64 { return 3100 + float64(i) })
 	track("memory", "page cache", "MiB", func(i int) float64 { return 5200 + 4*float64(i) })
@@ -249,6 +249,37 @@ func varied() *analyse.Study {
 		Cells: []analyse.Contrast{{Label: "users = 8", Effects: []analyse.Effect{
 			effect("throughput", "", 0, 100, 150), effect("p95 order", "order", 95, 12, 9), effect("p95 login", "login", 95, 3, 2.5)}}},
 	}}
+	return s
+}
+
+// scaled is a study over CPUs and memory with two instances at once, and two
+// machines compared at equal CPU use.
+func scaled() *analyse.Study {
+	s := varied()
+	nan := analyse.Absent()
+	of := func(v float64) analyse.Estimate {
+		return analyse.Estimate{Value: v, Low: analyse.Number(v * 0.97), High: analyse.Number(v * 1.03), N: 3, Method: "Student's t, 95 %"}
+	}
+	point := func(value float64, text string, x, speedup, ideal analyse.Number) analyse.SweepPoint {
+		return analyse.SweepPoint{Value: analyse.Number(value), Text: text, Label: "users = 8", Throughput: of(float64(x)),
+			Speedup: speedup, SpeedupLow: speedup * 0.98, SpeedupHigh: speedup * 1.02, Ideal: ideal, Efficiency: speedup / ideal}
+	}
+	s.Sweeps = []analyse.Sweep{
+		{Knob: "instance.cpus", Scales: true, Lines: []analyse.SweepLine{{Points: []analyse.SweepPoint{
+			point(1, "1", 20000, 1, 1), point(2, "2", 37000, 1.85, 2), point(4, "4", 63000, 3.15, 4)}}}},
+		{Knob: "instance.memory", Lines: []analyse.SweepLine{
+			{Label: "fsync = on", Points: []analyse.SweepPoint{point(1<<28, "256MiB", 9000, nan, nan), point(1<<29, "512MiB", 30000, nan, nan), point(1<<30, "1GiB", 31000, nan, nan)},
+				Fall: &analyse.Fall{From: "512MiB", To: "256MiB", Pct: 70, Low: 66, High: 74}},
+			{Label: "fsync = off", Points: []analyse.SweepPoint{point(1<<28, "256MiB", 32000, nan, nan), point(1<<30, "1GiB", 32500, nan, nan)}},
+		}},
+	}
+	s.Cells[s.Peak].Fairness = &analyse.Fairness{Jain: of(0.93), MinOfMean: of(0.74), CV: of(0.27),
+		Instances: []analyse.Share{{Name: "instance-1", Throughput: of(24000), Entitled: 1}, {Name: "instance-2", Throughput: of(14000), Entitled: 1}}}
+	s.Comparisons[0].EqualCPU = []analyse.AtCPU{
+		{BaseCPUs: 2, OtherCPUs: 4, From: 18, To: 52, Note: "equal parts of unequal budgets: 2 CPUs against 4",
+			Points: []analyse.EqualCPU{{CPUPct: 20, Base: 8000, Other: 9000, Ratio: 1.125, Low: 1.09, High: 1.16}, {CPUPct: 50, Base: 19000, Other: 20000, Ratio: 1.05, Low: nan, High: nan}}},
+		{Label: "size = large", BaseCPUs: nan, OtherCPUs: nan, From: nan, To: nan, Note: "the sides share no CPU use: 10 % to 20 % against 50 % to 80 %; nothing is extrapolated"},
+	}
 	return s
 }
 

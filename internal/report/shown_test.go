@@ -81,6 +81,7 @@ func TestFiguresLeaveOutIntervalsThatAreTooShort(t *testing.T) {
 
 func TestASearchIsShownByRisingLoadWithItsSteps(t *testing.T) {
 	s := searched()
+	s.Curve.Lines[0].Stop = &analyse.Stop{Load: 8, Label: "users = 8", Trial: 2, Limit: "cpu", Text: "instance CPU 95 % is over its limit of 90 %"}
 	got := shown(s)
 	var labels []string
 	for _, cl := range got.Cells {
@@ -100,11 +101,16 @@ func TestASearchIsShownByRisingLoadWithItsSteps(t *testing.T) {
 	if text := Text(s, 100, false); !strings.Contains(text, "  1. The search begins with 1 user\n") || !strings.Contains(text, "  5. 8 users gave the most of 4 loads\n") {
 		t.Error("the steps are not told")
 	}
+	for _, want := range []string{"The first block is the search itself", "(but the first block, which is the search", "The least load over a limit is users = 8: instance CPU 95 %"} {
+		if text := strings.Join(strings.Fields(Text(s, 100, false)), " "); !strings.Contains(text, want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
 	for range 6 {
 		s.Search = append(s.Search, analyse.Decision{Base: "cpus = 2", Why: "on"})
 	}
 	blocks := search(s.Search)
-	if len(blocks) != 3 || len(blocks[1].List) != 1 || len(blocks[2].More.List) != 11 {
+	if len(blocks) != 4 || len(blocks[1].List) != 1 || len(blocks[3].More.List) != 11 {
 		t.Errorf("many steps are shown as %+v", blocks)
 	}
 }

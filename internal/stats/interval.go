@@ -62,43 +62,11 @@ func medianNormal(xs []float64, confidence float64, out Interval) Interval {
 	return out
 }
 
-// Bootstrap is the 95 % (or whatever confidence says) percentile interval of
-// a statistic over n runs, drawn n at a time with replacement (Efron and
-// Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). The
-// statistic gets the number of times that each run was drawn; it may return
-// NaN, which is left out. Value is the statistic with every run once.
-//
-// Up to eight runs, all draws are enumerated with their probabilities (Fisher
-// and Hall, "Bootstrap algorithms for small samples", 1991): no chance is
-// left, and src is not used. Beyond, 2,000 draws are made from src.
-//
-// The interval can't reach beyond what single runs gave: with n runs it
-// covers a median at most 1 − 2^(1−n) of the time, 75 % for three runs and
-// 94 % for five. Fewer than three give no interval.
-func Bootstrap(n int, confidence float64, src Source, statistic func(times []int) float64) Interval {
-	out := Interval{Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Level: confidence, N: n}
-	if n < 1 {
-		return out
-	}
-	out.Value = statistic(slices.Repeat([]int{1}, n))
-	if n < 3 || !level(confidence) {
-		return out
-	}
-	var draws []weighted
-	take := func(times []int, p float64) {
-		if v := statistic(times); !math.IsNaN(v) {
-			draws = append(draws, weighted{v, p})
-		}
-	}
-	resample(n, src, take)
-	out.Low = weightedQuantile(draws, (1-confidence)/2)
-	out.High = weightedQuantile(draws, (1+confidence)/2)
-	return out
-}
-
-// resample calls take for draws of n runs with replacement, each with its
-// probability or weight: all draws up to exactRuns, then bootstrapDraws. times
-// is only lent.
+// resample calls take for draws of n runs with replacement (Efron and
+// Tibshirani, An Introduction to the Bootstrap, 1993), each with its
+// probability or weight: up to exactRuns all draws, by which no chance is left
+// (Fisher and Hall, "Bootstrap algorithms for small samples", 1991) and src is
+// not used, beyond bootstrapDraws. times is only lent.
 func resample(n int, src Source, take func(times []int, p float64)) {
 	times := make([]int, n)
 	if n <= exactRuns {

@@ -58,13 +58,16 @@ func RatioOf(log float64, parts []Part, confidence, margin float64) Ratio {
 	return out
 }
 
-// BootstrapVariance is a statistic of n runs and its variance, by the draws of
-// Bootstrap. Draws vary less than samples do, by (n−1)/n, for which it makes up:
-// of a mean it is s²/n exactly (Hesterberg, "What Teachers Should Know About
-// the Bootstrap", The American Statistician 69, 2015, section 5). With Student's
-// t for n−1 degrees of freedom it gives an interval that, unlike the percentile
-// interval, can reach beyond what single runs gave. NaN for fewer than two runs,
-// and where a draw gives NaN.
+// BootstrapVariance is a statistic of n runs and its variance over draws of n
+// with replacement: all of them up to eight runs, beyond that 2,000 made from
+// src. statistic gets how often each run was drawn. Draws vary less than
+// samples do, by (n−1)/n, for which it makes up: of a mean it is s²/n exactly
+// (Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+// Statistician 69, 2015, section 5). With Student's t for n−1 degrees of freedom
+// it gives an interval that, unlike the percentiles of the draws, can reach
+// beyond what single runs gave, and that covers 94 to 96 % for a stated 95 %
+// from three runs on (see its simulation). NaN for fewer than two runs, and
+// where a draw gives NaN.
 func BootstrapVariance(n int, src Source, statistic func(times []int) float64) (value, variance float64) {
 	if n < 1 {
 		return math.NaN(), math.NaN()

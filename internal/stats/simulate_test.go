@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/loadstone-perf/loadstone/internal/stats"
@@ -117,24 +118,58 @@ func TestStudentTOnACorrelatedSeriesUndercovers(t *testing.T) {
 	inside(t, "coverage", part(draws/4, func() bool { return holds(stats.StudentT(r.ar1(300, 50, 2, 0.8), 0.95), 50) }), 0.4, 0.6)
 }
 
-func TestBootstrapOfThreeToEightRunsCoversAsItsCommentSays(t *testing.T) {
-	for _, c := range []struct {
-		n         int
-		low, high float64
-	}{{3, 0.70, 0.76}, {5, 0.80, 0.87}, {8, 0.86, 0.92}} {
-		r := noise{src: 14}
-		got := part(draws/10, func() bool {
-			xs := r.iid(c.n, 10, 1)
-			i := stats.Bootstrap(c.n, 0.95, nil, func(times []int) float64 {
-				sum := 0.0
-				for k, n := range times {
-					sum += float64(n) * xs[k]
+// slowest is a percentile of the merged response times of repeats, each
+// exponential with a mean of its own, drawn so many times each: the x at which
+// Σ times·exp(−x/mean) is the part `beyond` of all, by Newton's method on the
+// logarithm of the sum.
+func slowest(means []float64, times []int, beyond float64) float64 {
+	mean, n := 0.0, 0.0
+	for i, t := range times {
+		mean += float64(t) * means[i]
+		n += float64(t)
+	}
+	x := -math.Log(beyond) * mean / n
+	for range 3 {
+		sum, slope := 0.0, 0.0
+		for i, t := range times {
+			if t > 0 {
+				e := float64(t) * math.Exp(-x/means[i])
+				sum += e
+				slope += e / means[i]
+			}
+		}
+		x += math.Log(sum/(n*beyond)) * sum / slope
+	}
+	return x
+}
+
+// The interval that percentiles have between repeats: Student's t on the
+// logarithm with the variance of a bootstrap. Repeats differ by 2 or by 10 %
+// (standard deviation); the truth is the percentile over all repeats that
+// could be, for which 4,001 quantiles of the normal law stand.
+func TestPercentilesBetweenRepeatsCoverTheirLevel(t *testing.T) {
+	const beyond = 0.01
+	for _, sd := range []float64{0.02, 0.10} {
+		var all []float64
+		for k := range 4001 {
+			all = append(all, math.Exp(sd*math.Sqrt2*math.Erfinv(2*(float64(k)+0.5)/4001-1)))
+		}
+		truth := slowest(all, slices.Repeat([]int{1}, len(all)), beyond)
+		for _, c := range []struct{ n, series int }{{3, draws / 2}, {5, draws / 2}, {6, draws / 4}} {
+			r := noise{src: 27}
+			got := part(c.series, func() bool {
+				means := make([]float64, c.n)
+				for i := range means {
+					means[i] = math.Exp(sd * r.normal())
 				}
-				return sum / float64(c.n)
+				src := stats.Random(r.src.Uint64())
+				log := func(times []int) float64 { return math.Log(slowest(means, times, beyond)) }
+				value, v := stats.BootstrapVariance(c.n, &src, log)
+				return holds(stats.RatioOf(value, []stats.Part{{Variance: v, DF: float64(c.n - 1)}}, 0.95, 0).Interval, truth)
 			})
-			return holds(i, 10)
-		})
-		inside(t, "coverage", got, c.low, c.high)
+			t.Logf("%d repeats that differ by %g", c.n, sd)
+			inside(t, "coverage", got, 0.94, 0.96)
+		}
 	}
 }
 
@@ -340,5 +375,100 @@ func TestUSLIntervalsHoldTheLaw(t *testing.T) {
 		})
 		t.Logf("%d repeats at each load", repeats)
 		inside(t, "peaks held", hits, 0.85, 1)
+	}
+}
+
+// passes is a table of so many passes of AR(1) noise on a shape.
+func (n *noise) passes(count, places int, sd, phi float64) [][]float64 {
+	xs := n.ar1(count*places, 0, sd, phi)
+	out := make([][]float64, count)
+	for k := range out {
+		for j := range places {
+			out[k] = append(out[k], 100+50*math.Sin(float64(j))+xs[k*places+j])
+		}
+	}
+	return out
+}
+
+func TestBetweenPassesFindsNothingWhereThereIsNothing(t *testing.T) {
+	for _, c := range []struct {
+		passes, places int
+		phi, most      float64
+	}{{2, 15, 0, 0.015}, {2, 30, 0.3, 0.02}, {4, 10, 0.3, 0.025}, {4, 30, 0.5, 0.025}, {8, 15, 0.3, 0.02}, {20, 5, 0, 0.02}} {
+		r := noise{src: 28}
+		drift, shift := 0.0, 0.0
+		const n = draws / 5
+		for range n {
+			p := stats.BetweenPasses(r.passes(c.passes, c.places, 5, c.phi))
+			if p.DriftP < 0.01 {
+				drift++
+			}
+			if p.ShiftP < 0.01 {
+				shift++
+			}
+		}
+		t.Logf("%d passes of %d, φ = %g", c.passes, c.places, c.phi)
+		inside(t, "trends at 1 %", drift/n, 0, c.most)
+		inside(t, "shifts at 1 %", shift/n, 0, c.most)
+	}
+}
+
+func TestBetweenPassesFindsWhatDiffers(t *testing.T) {
+	r := noise{src: 29}
+	drift := part(200, func() bool {
+		table := r.passes(4, 30, 5, 0.3)
+		for k := range table {
+			for j := range table[k] {
+				table[k][j] -= 5 * float64(k)
+			}
+		}
+		p := stats.BetweenPasses(table)
+		return p.DriftP < 0.001 && math.Abs(p.Drift+20) < 6
+	})
+	inside(t, "drifts of a fifth", drift, 0.97, 1)
+	shift := part(200, func() bool {
+		table := r.passes(6, 20, 5, 0.3)
+		for k := 4; k < 6; k++ {
+			for j := range table[k] {
+				table[k][j] += 20
+			}
+		}
+		p := stats.BetweenPasses(table)
+		return p.ShiftP < 1e-4 && p.At == 4 && math.Abs(p.Shift-20) < 6
+	})
+	inside(t, "shifts of a fifth", shift, 0.97, 1)
+}
+
+// Passes that differ from each other by more than the noise inside, without a
+// trend: the seconds of a pass must not speak for the passes.
+func TestPassesThatDifferByChanceHaveNoTrend(t *testing.T) {
+	r := noise{src: 30}
+	got := part(1000, func() bool {
+		table := r.passes(10, 20, 1, 0)
+		for k := range table {
+			own := 5 * r.normal()
+			for j := range table[k] {
+				table[k][j] += own
+			}
+		}
+		return stats.BetweenPasses(table).DriftP < 0.01
+	})
+	inside(t, "trends at 1 %", got, 0, 0.03)
+}
+
+func TestBetweenPassesTellsWhatItCannotTell(t *testing.T) {
+	nan := math.NaN()
+	for _, table := range [][][]float64{nil, {{1, 2, 3}}, {{1}, {2}}, {{1, nan, 3}, {nan, 2, 3}}, {{}, {}}} {
+		if p := stats.BetweenPasses(table); !math.IsNaN(p.DriftP) || !math.IsNaN(p.ShiftP) {
+			t.Errorf("%v: %+v", table, p)
+		}
+	}
+	same := stats.BetweenPasses([][]float64{{1, 5, 2}, {1, 5, 2}})
+	if same.DriftP != 1 || same.Drift != 0 {
+		t.Errorf("two equal passes: %+v", same)
+	}
+	apart := stats.BetweenPasses([][]float64{{1, 5, nan, 2}, {2, 6, 7, 3}})
+	if apart.DriftP != 0 || apart.ShiftP != 0 || apart.Shift != 1 || apart.At != 1 {
+		t.Errorf("two constants: %+v", apart)
 	}
 }

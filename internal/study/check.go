@@ -13,6 +13,23 @@ import (
 // makes it. Where m lacks what the study varies (the base), so does the
 // result. What holds for the whole study goes to s.
 func (c *checker) config(s *Study, m map[string]entry) Config {
+	cfg := c.values(s, m)
+	c.requiredNames()
+	if c.given("engine.endpoint") {
+		cfg.Provider = Choice{Name: External}
+	}
+	if c.grouped == nil {
+		cfg.Load.Profile = c.phases(m, cfg)
+	}
+	c.grouping(s, m, &cfg)
+	c.attached(m, &cfg)
+	c.limitedTypes(m)
+	return cfg
+}
+
+// values makes a configuration of values that are right by themselves; its
+// groups are not made yet.
+func (c *checker) values(s *Study, m map[string]entry) Config {
 	var cfg Config
 	for _, k := range c.table {
 		text := k.Default
@@ -28,15 +45,11 @@ func (c *checker) config(s *Study, m map[string]entry) Config {
 			k.set(s, &cfg, c.orDefault(k.Name, text))
 		}
 	}
-	c.required()
 	cfg.Workload.Params = c.params(m, "workload")
 	cfg.Engine.Params = c.params(m, "engine")
 	cfg.Provider.Params = c.params(m, "provider")
 	cfg.Settings = c.settingValues(m)
 	c.window(m, &cfg)
-	cfg.Load.Profile = c.phases(m, cfg)
-	c.combinations(s, m, cfg)
-	c.limitedTypes(m)
 	return cfg
 }
 
@@ -138,12 +151,15 @@ func (c *checker) offer(in string, e entry) *Offer {
 	return nil
 }
 
-// required reports what every study must give.
-func (c *checker) required() {
+// requiredNames reports what every study must give.
+func (c *checker) requiredNames() {
 	if !c.given("study") {
 		c.fault(c.start(), "the study has no name", "a line such as study: NAME at the top")
 	}
 	for _, in := range chosen() {
+		if in == "provider" && c.given("engine.endpoint") {
+			continue // the server is somewhere already
+		}
 		at := c.start()
 		if i := slices.IndexFunc(c.top.pairs, func(p pair) bool { return p.key.text == in }); i >= 0 {
 			at = c.top.pairs[i].key
@@ -235,6 +251,9 @@ func (c *checker) someParam(in, name string, e entry) bool {
 // partly says whether m lacks some of what varies in a section.
 func (c *checker) partly(m map[string]entry, in string) bool {
 	for path := range c.varied {
+		if group, rest := inGroup(path); group != "" && group == c.group {
+			path = rest
+		}
 		if _, ok := m[path]; !ok && strings.HasPrefix(path, in+".") {
 			return true
 		}
@@ -318,16 +337,20 @@ func (c *checker) combinations(s *Study, m map[string]entry, cfg Config) {
 			fmt.Sprintf("%d connections are more than the users with whom the search begins can use: %s", n, s.Search.amount(s.Search.From)),
 			"as many connections as saturate.from, or fewer")
 	}
-	if set := cfg.Shape.CPUSet; set != "" {
-		if cpus, err := parseCPUs(set); err == nil && cfg.Shape.CPUs > float64(len(cpus)) {
-			c.faultOnce("cpus over cpuset", c.blame(m, "instance.cpus", "instance.cpuset"),
-				fmt.Sprintf("%g CPUs are more than the %d that cpuset %s holds", cfg.Shape.CPUs, len(cpus), set), "instance.cpus no more than instance.cpuset holds")
+	if c.known.Fit != nil {
+		for _, f := range c.known.Fit(cfg) {
+			c.faultOnce(f.Message, c.blame(m, f.Knobs...), f.Message, f.Allowed)
 		}
 	}
+	c.shaped(m, cfg.Shape)
+	c.apart(m, cfg)
 }
 
 // whereGiven is the name under which path stands.
 func (c *checker) whereGiven(path string) *node {
+	if c.own(path) {
+		path = ofGroup(c.group, path)
+	}
 	if e, ok := c.base[path]; ok {
 		return e.key
 	}
@@ -341,7 +364,11 @@ func (c *checker) whereGiven(path string) *node {
 // paths that varies, else the first that is set.
 func (c *checker) blame(m map[string]entry, paths ...string) *node {
 	for _, p := range paths {
-		if _, varied := c.varied[p]; varied && m[p].value != nil {
+		_, varied := c.varied[p]
+		if c.own(p) {
+			_, varied = c.varied[ofGroup(c.group, p)]
+		}
+		if varied && m[p].value != nil {
 			return m[p].value
 		}
 	}

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -50,7 +49,9 @@ func (k knob) check(text string) error {
 func chosen() []string { return []string{"workload", "engine", "provider"} }
 
 // sections are all sections but vary.
-func sections() []string { return append(chosen(), "instance", "run", "limits", "saturate") }
+func sections() []string {
+	return append(chosen(), "instance", "driver", "run", "limits", "saturate", "scale", "needs")
+}
 
 // searchable are the knobs whose value may be searched for.
 func searchable() []string { return []string{"users", "rate", "instances"} }
@@ -74,6 +75,7 @@ const (
 	ratePattern    = `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$`
 	boundPattern   = `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$|^[0-9]+$`
 	cpuSetPattern  = `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`
+	environPattern = `^[A-Za-z_][A-Za-z0-9_]{0,127}$`
 	settingPattern = `^[A-Za-z_][A-Za-z0-9_.$-]{0,127}$`
 )
 
@@ -81,13 +83,15 @@ var (
 	versionText = regexp.MustCompile(versionPattern)
 	settingName = regexp.MustCompile(settingPattern)
 	studyName   = regexp.MustCompile(namePattern)
+	environName = regexp.MustCompile(environPattern)
 
 	percentileName = regexp.MustCompile(percentilePattern)
 )
 
 // knobs returns the table, in the order of the guide.
 func knobs() []knob {
-	return slices.Concat(headKnobs(), choiceKnobs(), instanceKnobs(), loadKnobs(), searchKnobs(), runKnobs(), limitKnobs())
+	return slices.Concat(headKnobs(), choiceKnobs(), endpointKnobs(), instanceKnobs(), guestKnobs(), driverKnobs(),
+		loadKnobs(), searchKnobs(), runKnobs(), limitKnobs(), scaleKnobs(), needKnobs())
 }
 
 func headKnobs() []knob {
@@ -127,38 +131,7 @@ func choiceKnobs() []knob {
 			set: func(_ *Study, c *Config, t string) { c.Provider.Name = t }},
 		{Param: unit.Param{Name: "instances", Kind: unit.Int, Default: "1", Min: "1", Max: "64", About: "How many databases are driven at once, each by users of its own."},
 			set: func(_ *Study, c *Config, t string) { c.Instances = int(number(t)) }},
-	}
-}
-
-func instanceKnobs() []knob {
-	return []knob{
-		// Least: a quota of 1 ms in the kernel's default period of 100 ms,
-		// the shortest that cgroups accept.
-		{Param: unit.Param{Name: "instance.cpus", Kind: unit.Float, Min: "0.01", Max: "4096", About: "CPU time that the instance may use, as a number of CPUs (a quota); left out, unconfined."},
-			set: func(_ *Study, c *Config, t string) { c.Shape.CPUs = float(t) }},
-		{Param: unit.Param{Name: "instance.cpuset", About: "Which CPUs the instance may run on, in the kernel's list form; left out, all."},
-			also: func(t string) error {
-				if t == "" {
-					return nil
-				}
-				_, err := parseCPUs(t)
-				return err
-			},
-			shape: `CPU numbers and ranges such as "0-1,4"`, pattern: cpuSetPattern,
-			same: func(t string) string {
-				if cpus, err := parseCPUs(t); err == nil {
-					return fmt.Sprint(cpus)
-				}
-				return t
-			},
-			set: func(_ *Study, c *Config, t string) { c.Shape.CPUSet = t }},
-		{Param: unit.Param{Name: "instance.memory", Kind: unit.Size, Min: "16MiB", Max: "1024TiB", About: "Memory limit of the instance, page cache included; left out, unconfined."},
-			set: func(_ *Study, c *Config, t string) {
-				c.Shape.Memory, _ = unit.ParseBytes(t)
-			}},
-		// Bounds: MIN_SHARES and MAX_SHARES of the kernel's scheduler.
-		{Param: unit.Param{Name: "instance.cpu_shares", Kind: unit.Int, Min: "2", Max: "262144", About: "Weight of the instance where CPUs are short, in the scale of cgroup v1: 1024 is normal."},
-			set: func(_ *Study, c *Config, t string) { c.Shape.CPUShares = int(number(t)) }},
+		{Param: unit.Param{Name: countKnob, Kind: unit.Int, Default: "1", Min: "0", Max: "64", About: "How many instances a group has."}},
 	}
 }
 
@@ -298,38 +271,6 @@ func parseRate(text string) (perSecond float64, err error) {
 		return 0, fmt.Errorf("%s is out of range: at most %.0f/s", text, mostRate)
 	}
 	return n / seconds, nil
-}
-
-// parseCPUs reads a list of CPUs such as "0-1,4", in rising order.
-func parseCPUs(text string) ([]int, error) {
-	const most = 8191 // the kernel's largest NR_CPUS is 8192
-	var cpus []int
-	for part := range strings.SplitSeq(text, ",") {
-		first, last, ranged := strings.Cut(part, "-")
-		if !ranged {
-			last = first
-		}
-		lo, err1 := strconv.ParseUint(first, 10, 32)
-		hi, err2 := strconv.ParseUint(last, 10, 32)
-		switch {
-		case errors.Join(err1, err2) != nil:
-			return nil, fmt.Errorf("%q is not a list of CPUs", text)
-		case lo > hi:
-			return nil, fmt.Errorf("range %s of CPUs ends before it begins", part)
-		case hi > most:
-			return nil, fmt.Errorf("CPU %d is out of range: at most %d", hi, most)
-		}
-		for cpu := lo; cpu <= hi; cpu++ {
-			cpus = append(cpus, int(cpu))
-		}
-	}
-	slices.Sort(cpus)
-	for i := range cpus[1:] {
-		if cpus[i] == cpus[i+1] {
-			return nil, fmt.Errorf("CPU %d stands twice in %q", cpus[i], text)
-		}
-	}
-	return cpus, nil
 }
 
 // canonical returns a text that is equal for equal values of kind k: 1GiB and

@@ -20,9 +20,12 @@ func Parse(file string, src []byte, known Known) (*Study, error) {
 	s := &Study{File: file, Source: slices.Clone(src)}
 	if root := c.tree(src); root != nil {
 		c.root(root)
+		s.Scale = c.rescale()
 		s.Search = c.readSearch()
 		s.Limits.Response = c.limits()
 		s.Base = c.config(s, c.base)
+		s.Needs.Providers = c.needed
+		c.overruled()
 		s.cells = c.cells(s)
 		s.Vary = c.vary()
 	}
@@ -51,7 +54,14 @@ type checker struct {
 	search entry // the knob that is searched for; zero where none is
 	// measured says that run.measure is a section.
 	measured bool
+	// grouped is the name instances where it is a section, else nil; groups are
+	// those in it, and group is the name of the one that is being checked.
+	grouped  *node
+	groups   []group
+	group    string
+	scale    scaling
 	profile  profile
+	needed   []string // needs.providers
 	response []responseLimit
 	right    map[rightKey]bool // what the check of a value said
 	checks   map[string]error  // what Offer.Check said, by the parameters
@@ -88,11 +98,11 @@ func (c *checker) faultOnce(rule string, n *node, message, allowed string) {
 		c.more++
 		return
 	}
-	e := Error{File: c.file, Line: n.line, Column: n.column, Found: n.found, Message: message, Allowed: allowed}
+	e := Error{File: c.file, Line: n.line, Column: n.column, Found: c.hidden(n.found), Message: masked(message), Allowed: allowed}
 	// Implied values have places beyond the text; a fault lies inside the file.
 	e.Line = min(max(e.Line, 1), max(len(c.lines), 1))
 	if e.Line <= len(c.lines) {
-		e.Source = c.lines[e.Line-1]
+		e.Source = masked(c.lines[e.Line-1])
 	}
 	e.Column = min(max(e.Column, 1), len([]rune(e.Source))+1)
 	c.faults = append(c.faults, e)
@@ -104,6 +114,12 @@ func (c *checker) root(n *node) {
 	names := append(c.topNames(), "vary")
 	stands := func(name string) bool {
 		return slices.ContainsFunc(n.pairs, func(p pair) bool { return p.key.text == name })
+	}
+	// Groups come first: vary may name them, wherever it stands.
+	for _, p := range n.pairs {
+		if p.key.text == "instances" && p.value.shape == section {
+			c.readGroups(p)
+		}
 	}
 	for _, p := range n.pairs {
 		if !slices.Contains(names, p.key.text) {
@@ -119,6 +135,9 @@ func (c *checker) root(n *node) {
 			c.readVary(p)
 		case name == "profile":
 			c.readProfile(p)
+		case name == "scale":
+			c.readScale(p)
+		case name == "instances" && p.value.shape == section: // read already
 		case slices.Contains(searchable(), name) && p.value.shape == scalar && p.value.text == saturate:
 			c.searchFor(p)
 		case slices.Contains(sections(), name):
@@ -192,10 +211,14 @@ func (c *checker) section(p pair) {
 		switch {
 		case path == "engine.settings":
 			c.settings(q)
+		case path == "engine.password":
+			c.fault(q.key, "a password may not stand in a study, which is kept with its results", passwordRemedy)
 		case path == "run.measure" && q.value.shape == section:
 			c.measure(q)
 		case path == "limits.response":
 			c.readResponse(q)
+		case path == "needs.providers":
+			c.readProviders(q)
 		case slices.Contains(chosen(), name), slices.Contains(names, q.key.text):
 			c.scalar(path, q) // parameters are checked when the name is known
 		default:
@@ -239,6 +262,8 @@ func (c *checker) namesIn(name string) []string {
 		names = append(names, "settings")
 	case "limits":
 		names = append(names, "response")
+	case "needs":
+		names = append(names, "providers")
 	}
 	return names
 }
@@ -304,8 +329,12 @@ func (c *checker) scalar(path string, p pair) {
 	c.base[path] = entry{p.key, &node{shape: refused, line: p.key.line, column: p.key.column}}
 }
 
-// knob finds path in the table.
+// knob finds path in the table, also that of a group's own knob.
 func (c *checker) knob(path string) (knob, bool) {
+	if group, rest := inGroup(path); group != "" {
+		k, ok := c.knob(rest)
+		return k, ok && c.mayDiffer(rest)
+	}
 	i := slices.IndexFunc(c.table, func(k knob) bool { return k.Name == path })
 	if i < 0 {
 		return knob{}, false
@@ -328,6 +357,7 @@ func (c *checker) offers(in string) []Offer {
 
 // param finds path among the parameters of all offers.
 func (c *checker) param(path string) (unit.Param, bool) {
+	_, path = inGroup(path)
 	in, name, _ := strings.Cut(path, ".")
 	for _, o := range c.offers(in) {
 		if i := slices.IndexFunc(o.Params, func(p unit.Param) bool { return p.Name == name }); i >= 0 {
@@ -339,6 +369,7 @@ func (c *checker) param(path string) (unit.Param, bool) {
 
 // allowed says in words what path takes.
 func (c *checker) allowed(path string) string {
+	_, path = inGroup(path)
 	if k, ok := c.knob(path); ok {
 		if in, leaf, _ := strings.Cut(path, "."); leaf == "name" {
 			return oneOf(offerNames(c.offers(in)))
@@ -351,11 +382,19 @@ func (c *checker) allowed(path string) string {
 	return "text, a number or true or false"
 }
 
-// given says whether path is set, varied or searched for.
+// given says whether path is set, varied or searched for, for all or for the
+// group that is being checked.
 func (c *checker) given(path string) bool {
 	_, set := c.base[path]
 	_, varied := c.varied[path]
-	return set || varied || c.searched(path)
+	return set || varied || c.own(path) || c.searched(path)
+}
+
+// own says whether the group that is being checked has path for itself.
+func (c *checker) own(path string) bool {
+	_, set := c.base[ofGroup(c.group, path)]
+	_, varied := c.varied[ofGroup(c.group, path)]
+	return c.group != "" && (set || varied)
 }
 
 // leaf takes one value that is not in the table of knobs.

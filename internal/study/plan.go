@@ -49,19 +49,36 @@ func (s *Study) mostCells() int {
 // sorts them.
 func (p *Plan) Extend(base int, load float64, block int) (Cell, []Trial) {
 	search, from := p.Study.Search, p.Bases[base]
-	c := Cell{Factors: append(slices.Clone(from.Factors), Factor{search.Knob, search.value(load)}), Config: from.Config}
-	switch search.Knob {
-	case "users":
-		c.Config.Load.Users = int(load)
-	case "rate":
-		c.Config.Load.RatePerS = load
-	case "instances":
-		c.Config.Instances = int(load)
-	}
+	c := Cell{Factors: append(slices.Clone(from.Factors), Factor{Knob: search.Knob, Value: search.value(load)}), Config: from.Config.under(search.Knob, load)}
 	p.Cells = append(p.Cells, c)
 	p.found = append(p.found, found{base, load})
 	p.add(block, len(p.Cells)-1)
 	return c, slices.Clone(p.Trials[len(p.Trials)-1:])
+}
+
+// under is c with the load that a search found. Groups with a load of their
+// own keep it.
+func (c Config) under(knob string, load float64) Config {
+	c.Groups = slices.Clone(c.Groups)
+	loads := []*Load{&c.Load}
+	for i := range c.Groups {
+		loads = append(loads, &c.Groups[i].Load)
+	}
+	switch knob {
+	case "users", "rate":
+		for _, l := range loads {
+			switch {
+			case l.Users > 0 || l.RatePerS > 0:
+			case knob == "users":
+				l.Users = int(load)
+			default:
+				l.RatePerS = load
+			}
+		}
+	case "instances": // there is one group, or the knob would be a section
+		c.Instances, c.Groups[0].Count = int(load), int(load)
+	}
+	return c
 }
 
 // Repeat adds a block of trials, one of each cell that the plan has, in an
@@ -140,9 +157,13 @@ func dirSuffix(factors []Factor) string {
 	const longest = 64
 	var b strings.Builder
 	for _, f := range factors {
-		leaf := f.Knob[strings.LastIndexByte(f.Knob, '.')+1:]
+		group, path := inGroup(f.Knob)
+		leaf := path[strings.LastIndexByte(path, '.')+1:]
 		if leaf == "name" {
-			leaf, _, _ = strings.Cut(f.Knob, ".")
+			leaf, _, _ = strings.Cut(path, ".")
+		}
+		if group != "" {
+			leaf = group + "-" + leaf
 		}
 		b.WriteString("-" + leaf + "-" + f.Value)
 	}

@@ -37,9 +37,10 @@ func orSaturate(path, allowed string) string {
 	return allowed
 }
 
-// searched says whether the value of path is searched for.
+// searched says whether the value of path is searched for; a group that has it
+// for itself takes no part in the search.
 func (c *checker) searched(path string) bool {
-	return c.search.key != nil && c.search.key.text == path
+	return c.search.key != nil && c.search.key.text == path && !c.own(path)
 }
 
 // readSearch makes the search that the study asks for, or returns nil where

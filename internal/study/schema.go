@@ -28,8 +28,12 @@ func Schema(known Known) []byte {
 	for _, name := range searchable() {
 		properties[name] = either(properties[name].(object), object{"const": saturate})
 	}
+	properties["instances"] = either(properties["instances"].(object), c.groupsSchema())
+	properties["scale"] = c.scaleSchema()
 	for name, about := range map[string]string{
 		"instance": "Size and place of the instance; what is left out is not confined.",
+		"driver":   "CPUs of the driver's own; left out, it shares all CPUs.",
+		"needs":    "What a machine must have for the question to make sense.",
 		"run":      "How each configuration runs.",
 		"limits":   "What a result may hold before it is invalid, and where a search ends.",
 		"saturate": "How the load is searched for, where users, rate or instances is saturate.",
@@ -76,7 +80,7 @@ func (k knob) schema() object {
 	switch {
 	case k.pattern == boundPattern: // whole numbers are no texts
 		o["type"], o["minimum"] = []string{"string", "integer"}, 1
-	case k.Name == "engine.version", k.Name == "instance.cpuset", k.Name == "study":
+	case k.Name == "engine.version", k.pattern == cpuSetPattern, k.Name == "study":
 		// An unquoted 16 is a number to YAML, and patterns bind only texts.
 		o["type"] = []string{"string", "number"}
 	default:
@@ -162,7 +166,67 @@ func (c *checker) sectionSchema(name string) object {
 		out["measure"] = either(out["measure"].(object), closed("Measuring ends between min and max, when what is asked for is reached.", whole))
 	case "limits":
 		out["response"] = responseSchema()
+	case "needs":
+		out["providers"] = object{
+			"type": "array", "minItems": 1, "uniqueItems": true, "description": "Providers that will do.",
+			"items": object{"type": "string", "pattern": providerPattern},
+		}
 	}
+	return out
+}
+
+// groupsSchema describes instances as a section of named groups.
+func (c *checker) groupsSchema() object {
+	group, workload := object{}, object{}
+	for _, k := range c.table {
+		if in, leaf := splitPath(k.Name); k.Name == countKnob || in == "" && c.mayDiffer(k.Name) {
+			group[leaf] = k.schema()
+		}
+	}
+	for _, o := range c.known.Workloads {
+		for _, p := range o.Params {
+			workload[p.Name] = c.ownSchema("workload." + p.Name)
+		}
+	}
+	group["instance"] = closed("What the group's instances have for themselves.", c.sectionSchema("instance"))
+	if len(workload) > 0 {
+		group["workload"] = closed("Parameters of the workload that the group has for itself.", workload)
+	}
+	group["engine"] = closed("Settings that the group has for itself.", object{"settings": settingsSchema()})
+	return object{
+		"type": "object", "minProperties": 1, "maxProperties": mostGroups, "additionalProperties": false,
+		"description":       "Groups of instances, each with a count and what differs from the rest of the study.",
+		"patternProperties": object{groupPattern: closed("One group.", group)},
+	}
+}
+
+// ownSchema describes one value of what a group may have for itself.
+func (c *checker) ownSchema(path string) object {
+	if k, ok := c.knob(path); ok {
+		return k.schema()
+	}
+	if all := c.paramSchemas(path); len(all) > 1 {
+		return object{"anyOf": all}
+	} else if len(all) == 1 {
+		return all[0]
+	}
+	return settingSchema()
+}
+
+// scaleSchema describes scale.
+func (c *checker) scaleSchema() object {
+	size := func(path, about string) object {
+		o := closed(about, c.sectionSchema(path))
+		o["required"] = c.namesIn(path)
+		return o
+	}
+	to := either(object{"const": toMachine, "description": "The machine that the figures are scaled for: the one at hand, or a size."},
+		size("scale.to", "The machine that the figures are scaled for."))
+	out := closed("The machine that the study's figures are for, and how they shrink.", object{
+		"from": size("scale.from", "The machine that the study's figures are for."), "to": to,
+		"data": c.sectionSchema("scale")["data"],
+	})
+	out["required"] = []string{"from", "to"}
 	return out
 }
 
@@ -206,12 +270,7 @@ func (c *checker) choiceSchema(in string) object {
 		}
 		properties["name"] = object{"const": o.Name, "description": o.About}
 		if in == "engine" {
-			properties["settings"] = object{
-				"type": "object", "minProperties": 1,
-				"description":          "Settings of the product by name, as its manual has them.",
-				"patternProperties":    object{settingPattern: settingSchema()},
-				"additionalProperties": false,
-			}
+			properties["settings"] = settingsSchema()
 		}
 		alternatives = append(alternatives, closed(o.About, properties))
 	}
@@ -224,6 +283,15 @@ func (c *checker) choiceSchema(in string) object {
 		return alternatives[0]
 	}
 	return object{"description": about, "anyOf": alternatives}
+}
+
+func settingsSchema() object {
+	return object{
+		"type": "object", "minProperties": 1,
+		"description":          "Settings of the product by name, as its manual has them.",
+		"patternProperties":    object{settingPattern: settingSchema()},
+		"additionalProperties": false,
+	}
 }
 
 func settingSchema() object {
@@ -248,9 +316,12 @@ func (c *checker) varySchema() object {
 			properties[path] = listOf(object{"anyOf": s})
 		}
 	}
-	for _, s := range properties {
-		item := s.(object)["items"].(object)
-		delete(item, "default") // a list has none
+	patterns := c.groupVarySchema()
+	for _, all := range []object{properties, patterns} {
+		for _, s := range all {
+			item := s.(object)["items"].(object)
+			delete(item, "default") // a list has none
+		}
 	}
 	together := object{
 		"type": "array", "minItems": 1,
@@ -259,11 +330,44 @@ func (c *checker) varySchema() object {
 	}
 	delete(together["items"].(object)["items"].(object), "description")
 	out := closed("What changes from run to run: knobs by their paths, with the values of each. Several lines are crossed.", properties)
-	out["patternProperties"] = object{
-		"^" + strings.ReplaceAll(settingsPrefix, ".", `\.`) + strings.TrimPrefix(strings.TrimSuffix(settingPattern, "$"), "^") + "$": listOf(settingSchema()),
-		`^ *[^+ ]+( *\+ *[^+ ]+)+ *$`: together,
+	setting := literal(settingsPrefix) + bare(settingPattern) + "$"
+	patterns["^"+setting] = listOf(settingSchema())
+	patterns[groupPath(settingsPrefix)+bare(settingPattern)+"$"] = listOf(settingSchema())
+	patterns[`^ *[^+ ]+( *\+ *[^+ ]+)+ *$`] = together
+	out["patternProperties"] = patterns
+	return out
+}
+
+// groupVarySchema describes the knobs of groups that may vary, by patterns of
+// their paths.
+func (c *checker) groupVarySchema() object {
+	out := object{}
+	for _, path := range c.differing() {
+		leaf := path
+		if path == countKnob {
+			leaf = "count"
+		}
+		out[groupPath(leaf)+"$"] = listOf(c.ownSchema(path))
+	}
+	for _, o := range c.known.Workloads {
+		for _, p := range o.Params {
+			path := "workload." + p.Name
+			out[groupPath(path)+"$"] = listOf(c.ownSchema(path))
+		}
 	}
 	return out
+}
+
+// groupPath is a pattern of the path of a group's knob, without its end.
+func groupPath(path string) string {
+	return "^" + literal(groupPrefix) + bare(groupPattern) + literal("."+path)
+}
+
+// literal and bare make parts of a pattern: of a text, of a whole pattern.
+func literal(text string) string { return strings.ReplaceAll(text, ".", `\.`) }
+
+func bare(pattern string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(pattern, "$"), "^")
 }
 
 // paramSchemas are the different descriptions of a parameter that several

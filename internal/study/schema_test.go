@@ -75,6 +75,8 @@ func (c validator) keyword(name string, want any, s object, v any) string {
 		ok = !isList || float64(len(items)) <= want.(float64)
 	case "minItems":
 		ok = !isList || float64(len(items)) >= want.(float64)
+	case "maxProperties":
+		ok = !isObject || float64(len(sect)) <= want.(float64)
 	case "minProperties":
 		ok = !isObject || float64(len(sect)) >= want.(float64)
 	case "uniqueItems":
@@ -213,6 +215,7 @@ func TestSchemaRefusesSingleFaults(t *testing.T) {
 		"unknown-nested", "unknown-offers", "unknown-params", "unknown-top", "vary-fixed", "vary-shapes",
 		"vary-unknown", "vary-values", "version-faults", "wrong-params", "wrong-types", "wrong-units", "rate-faults", "cpuset-faults",
 		"measure-faults", "measure-shapes", "measure-values", "measure-vary", "profile-faults", "profile-empty", "profile-shapes",
+		"groups-faults", "groups-vary", "instance-values", "placement-without-cpus", "scale-shapes", "scale-missing",
 		"limits-faults", "limits-response-shape", "saturate-and-vary", "saturate-values", "saturate-rate-without-unit",
 	} {
 		src := read(t, filepath.Join("testdata", name+".yaml"))
@@ -241,6 +244,16 @@ func TestSchemaRefusesEachKnobsWrongValue(t *testing.T) {
 		"users: saturate\nsaturate: {}", "users: saturate\nsaturate: {from: 0}", "users: saturate\nsaturate: {to: many}", "users: saturate\nsaturate: {gain: 3}",
 		"users: saturate\nsaturate: {loads: 5}", "users: saturate\nsaturate: {by: 2}", "rate: saturate\nsaturate: {from: 5/day}",
 		"vary: {run.measure.max: [1]}", "vary: {saturate.gain: [1%]}", "vary: {profile_repeat: [true]}", "vary: {limits.cpu: [90%]}",
+		"instances: {}", "instances: {small: {}}", "instances: {small: {count: -1}}", "instances: {9: {count: 1}}", "instances: {a: {instance: {cpu: 1}}}",
+		"instances: {a: {users: 0}}", "instances: {a: {arrivals: poisson}}", "instances: {a: {workload: {name: dvdstore}}}", "instances: {a: {workload: {size: 5}}}",
+		"instances: {a: {engine: {version: 15}}}", "instances: {a: {engine: {settings: {1x: 1}}}}", "instances: {a: {count: 1}}\nvary: {instances.a.count: [65]}",
+		"instances: {a: {count: 1}}\nvary: {instances.a.instance.cpus: [0]}", "instances: {a: {count: 1}}\nvary: {instances.a.run.warmup: [1s]}",
+		"instance: {disk_read: 5}", "instance: {disk_read_ops: 1.5/s}", "instance: {placement: any}", "instance: {mems: a}", "instance: {data_volume: here}",
+		"instance: {topology: 2x2}", "instance: {latency: low}", "instance: {large_pages: some}", "instance: {vnuma: 0}", "instance: {cpu_reservation: 0}",
+		"driver: {}", "driver: {cpus: 0.5}", "driver: {cpuset: x}", "driver: {threads: 1}", "vary: {driver.cpus: [1]}",
+		"scale: {to: machine}", "scale: {from: {cpus: 1, memory: 1GiB}}", "scale: {from: {cpus: 1}, to: machine}", "scale: {from: {cpus: 1, memory: 1GiB}, to: here}",
+		"scale: {from: {cpus: 1, memory: 1GiB}, to: {cpus: 1, memory: 1}}", "scale: {from: {cpus: 1, memory: 1GiB}, to: machine, data: 0.5}",
+		"needs: {}", "needs: {kvm: maybe}", "needs: {cpus: 0}", "needs: {providers: []}", "needs: {providers: [A]}", "needs: {memory: 4}",
 		"vary: {instances: [65]}", "question: [a]", "vary: {}", "vary: {users: []}", "vary: {users: 4}", "vary: {users: [0]}",
 		"vary: {users: [1, 1]}", "vary: {run.seed: [1]}", "vary: {users + rate: [1]}", "vary: {engine.settings.1x: [1]}", "extra: 1",
 	} {
@@ -271,6 +284,9 @@ func TestSchemaDescribesEveryKnob(t *testing.T) {
 		for leaf := range strings.SplitSeq(k.Name, ".") {
 			if either, two := o["anyOf"].([]any); two {
 				o = either[1].(object) // run.measure as a section
+			}
+			if k.Name == countKnob && leaf == "count" {
+				o = o["patternProperties"].(object)[groupPattern].(object)
 			}
 			if o, ok = o["properties"].(object)[leaf].(object); !ok {
 				break

@@ -31,6 +31,10 @@ type Study struct {
 	Limits  Limits
 	// Search is how the load is searched for; nil where the study gives it.
 	Search *Search
+	// Scale tells how the file's figures were shrunk; nil where the file does
+	// not ask for it.
+	Scale *Scale
+	Needs Needs
 	// Base is the configuration without what Vary and Search set.
 	Base Config
 	// cells are all configurations, expanded and checked by Parse; with a
@@ -63,17 +67,64 @@ type Axis struct {
 	Values [][]string // by step, one text for each knob
 }
 
-// Config is everything that a trial does, each knob fixed.
+// Config is everything that a trial does, each knob fixed. Workload.Params,
+// Settings, Shape and Load are those of instances whose group says nothing
+// else; what each instance really has is in Groups.
 type Config struct {
-	Workload  Choice
-	Engine    Choice
+	Workload Choice
+	Engine   Choice
+	// Provider makes the instances; its name is External where Endpoint says
+	// where the server runs already.
 	Provider  Choice
+	Endpoint  Endpoint
 	Version   string // of the engine: ">=15"
 	Settings  map[string]string
-	Instances int
+	Instances int // in all groups together
 	Shape     Shape
 	Load      Load
+	Driver    Driver
 	Run       Run
+	// Groups are the instances by what they have in common, in the order of
+	// the file. There is at least one; where the file names none, it has no
+	// name.
+	Groups []Group
+}
+
+// Group is a number of instances that are alike.
+type Group struct {
+	Name     string // "" for the only group of a study that names none
+	Count    int    // may be 0
+	Workload Choice // of the same name in all groups
+	Settings map[string]string
+	Shape    Shape
+	Load     Load // all groups are driven in the same loop, closed or open
+}
+
+// Of is the configuration as it would be if g were its only group.
+func (c Config) Of(g Group) Config {
+	c.Workload, c.Settings, c.Shape, c.Load = g.Workload, g.Settings, g.Shape, g.Load
+	c.Instances, c.Groups = g.Count, []Group{g}
+	return c
+}
+
+// Driver is the `driver:` section: CPUs that the driver has for itself. Where
+// both are zero it shares all CPUs.
+type Driver struct {
+	CPUs   int
+	CPUSet string
+}
+
+// External is the name of the provider of a study that has an Endpoint.
+const External = "external"
+
+// Endpoint is a server that somebody else runs; its zero value is none.
+type Endpoint struct {
+	URL string // without a password: Parse refuses one
+	// PasswordEnv and PasswordFile say where the password is: in a variable of
+	// the environment or in a file. Both are "" where there is none.
+	PasswordEnv, PasswordFile string
+	// Load allows Loadstone to make databases of its own names on the server.
+	Load bool
 }
 
 // Choice is a named thing with its parameters, complete with defaults.
@@ -82,13 +133,30 @@ type Choice struct {
 	Params unit.Values
 }
 
-// Shape is the `instance:` section. Zero fields are not confined.
+// Shape is the `instance:` section. Zero fields are not confined, or left to
+// the provider.
 type Shape struct {
-	CPUs      float64
-	CPUSet    string
-	Memory    unit.Bytes
-	CPUShares int
+	CPUs                  float64
+	CPUSet                string
+	Placement             string // PlaceCores, PlaceThreads or PlaceNode
+	Mems                  string
+	Memory                unit.Bytes
+	CPUShares             int
+	ReadBytesPS           unit.Bytes
+	WriteBytesPS          unit.Bytes
+	ReadOpsPS, WriteOpsPS int
+	DataVolume, LogVolume string // absolute paths
+	LargePages            string // "off", "guest", "host", "both"
+	// What follows only virtual machines have.
+	Reservation                 float64
+	Topology                    Topology
+	VirtualNUMA                 int
+	LatencySensitivity          string // "normal", "high"
+	DiskAdapter, NetworkAdapter string
 }
+
+// Topology is what a virtual machine sees; zero is the provider's choice.
+type Topology struct{ Sockets, Cores, Threads int }
 
 // Load is who drives each instance, and how hard.
 type Load struct {
@@ -136,6 +204,23 @@ type Known struct {
 	// Settings says whether an engine may know a setting's name; nil accepts
 	// every name (the server has the last word).
 	Settings func(engine, name, value string) error
+	// Fit finds what single sections can't tell: a workload that the engine
+	// does not run, a shape that does not confine it. Parts of the
+	// configuration that the file leaves open, or that are wrong by
+	// themselves, are empty. nil accepts everything.
+	Fit func(Config) []Misfit
+	// Machine is what `scale: {to: machine}` means; zero where nobody knows:
+	// values then stay as they are.
+	Machine Size
+	// To takes the place of scale.to where it is not zero.
+	To Size
+}
+
+// Misfit is one reason why parts of a configuration do not go together.
+type Misfit struct {
+	Knobs   []string // where to report it: the first that the file has
+	Message string
+	Allowed string
 }
 
 // Offer is one thing that a study may name.
@@ -149,6 +234,14 @@ type Offer struct {
 	// Check finds impossible combinations of single values that are all
 	// right; may be nil.
 	Check func(unit.Values) error
+	// Endpoint checks the URL of a server that runs already; nil where the
+	// product can't be attached to.
+	Endpoint func(url string) error
+	// Size names the parameter of a workload that says how much data it has;
+	// "" where there is none.
+	Size string
+	// WholeCPUs says that a provider's instances have whole CPUs only.
+	WholeCPUs bool
 }
 
 // Plan is the trials of a study in the order of running.
@@ -175,7 +268,8 @@ type Cell struct {
 	Config  Config
 }
 
-// Factor is a varied knob with its value.
+// Factor is a varied knob with its value; where it was scaled, Scale tells what
+// stands in the file.
 type Factor struct{ Knob, Value string }
 
 // Trial is one run of a cell.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -24,6 +25,7 @@ func known() Known {
 				{Name: "search_batch_size", Kind: unit.Int, Default: "5", Min: "1", Max: "100", About: "Films that a search asks for, on average."},
 				{Name: "n_line_items", Kind: unit.Int, Default: "5", Min: "1", Max: "10", About: "Lines of an order, on average."},
 			},
+			Size:  "size",
 			Types: []string{"login", "newcustomer", "browse", "purchase", "order"},
 			Check: func(v unit.Values) error {
 				if v.Text("mode") == "compat" && v.Percent("pct_newcustomers") == 0 {
@@ -32,9 +34,16 @@ func known() Known {
 				return nil
 			},
 		}},
-		Engines: []Offer{{Name: "postgres", About: "PostgreSQL", Params: []unit.Param{{Name: "fetch", Kind: unit.Bool, Default: "true", About: "Fetch a server where there is none."}}}},
+		Engines: []Offer{{Name: "postgres", About: "PostgreSQL", Params: []unit.Param{{Name: "fetch", Kind: unit.Bool, Default: "true", About: "Fetch a server where there is none."}},
+			Endpoint: func(url string) error {
+				if !strings.HasPrefix(url, "postgres://") {
+					return errors.New("it does not begin with postgres://")
+				}
+				return nil
+			}}},
 		Providers: []Offer{
 			{Name: "native", About: "a process on this machine"},
+			{Name: "vm", About: "a virtual machine", WholeCPUs: true},
 			{Name: "container", About: "a container", Params: []unit.Param{{Name: "image", Default: "", About: "Image to start from."}}},
 		},
 		Settings: func(engine, name, value string) error {

@@ -62,8 +62,15 @@ func splitKey(key *node) []*node {
 func (c *checker) mayVary(key *node) bool {
 	path := key.text
 	in, _, _ := strings.Cut(path, ".")
+	if group, rest := inGroup(path); group != "" {
+		return c.groupMayVary(key, group, rest)
+	}
 	if setting, ok := strings.CutPrefix(path, settingsPrefix); ok {
 		return c.settingName(key, setting)
+	}
+	if path == countKnob {
+		c.fault(key, "instances.count does not say of which group", "instances.NAME.count")
+		return false
 	}
 	if k, ok := c.knob(path); ok {
 		if k.fixed != "" {
@@ -78,7 +85,7 @@ func (c *checker) mayVary(key *node) bool {
 	switch {
 	case in == "limits":
 		c.fault(key, fmt.Sprintf("%s may not vary: limits judge all results alike", path), "")
-	case in == "profile", in == saturate:
+	case in == "profile", in == saturate, in == "scale", in == "needs":
 		c.fault(key, fmt.Sprintf("%s may not vary: all cells have one", path), "")
 	case path == "":
 		c.fault(key, "the name of a knob is missing", "KNOB, or KNOB + KNOB for several that change together")
@@ -128,7 +135,7 @@ func (c *checker) onlyOnce(key *node) bool {
 func (c *checker) variable() []string {
 	var names []string
 	for _, k := range c.table {
-		if k.fixed == "" {
+		if k.fixed == "" && k.Name != countKnob {
 			names = append(names, k.Name)
 		}
 	}
@@ -237,6 +244,9 @@ func (c *checker) cells(s *Study) []Cell {
 			e, set := c.base[k.text]
 			if c.searched(k.text) {
 				e, set = c.search, true
+			}
+			if k.text == "instances" && c.grouped != nil {
+				e, set = entry{key: c.grouped}, true
 			}
 			if set {
 				c.fault(k, fmt.Sprintf("%s is varied here and set in line %d", k.text, e.key.line), "one of the two")

@@ -36,6 +36,7 @@ type node struct {
 	line, column int    // from 1, in characters
 	found        string // as it stands in the file
 	text         string // of a scalar, without quotes
+	from         string // text before it was scaled, "" where it was not
 	items        []*node
 	pairs        []pair
 }

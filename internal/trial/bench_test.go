@@ -67,7 +67,7 @@ func BenchmarkDriverBesidePgbench(b *testing.B) {
 	const users, each, rounds = 8, 4 * time.Second, 5
 	seq, _ := bench(b, "study: bench\nworkload: {name: dvdstore}\nengine: {name: postgres}\nprovider: {name: native}\n")
 	pgbench := findPgbench(b)
-	def, err := trial.Definition(seq.Kind, seq.Plan.Cells[0].Config)
+	def, err := definition(seq)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,9 +35,9 @@ func (r *run) drive(ctx context.Context) error {
 	defer end(nil)
 	sampling, stopSampling := context.WithCancel(ctx)
 	defer stopSampling()
-	d := &drivers{run: r, end: end, barrier: newBarrier(len(r.places)), extend: newExtender(r.config.Run, len(r.places))}
+	d := &drivers{run: r, end: end, barrier: newBarrier(len(r.places)), extend: newExtender(r.config.Run, r.config.Load.Profile, len(r.places))}
 	d.watch = &watcher{run: r, sampler: observe.Sampler{Clock: r.Clock}, ctx: sampling, extend: d.extend}
-	err := r.stage("drive", func() error { return d.all(ctx) })
+	err := r.stage("drive", func() error { return r.seated(func() error { return d.all(ctx) }) })
 	stopSampling()
 	err = errors.Join(err, d.watch.end())
 	if cause := context.Cause(ctx); errors.Is(cause, errServerGone) {
@@ -86,7 +86,7 @@ func (d *drivers) one(ctx context.Context, p *place) error {
 	go func() {
 		select {
 		case <-p.db.Exited():
-			d.end(fmt.Errorf("%s: %w; its last words:\n%s", p.rec.Name, errServerGone, p.db.Log()))
+			d.end(gone(p.rec.Name, p.db.Log()))
 		case <-over:
 		}
 	}()
@@ -94,10 +94,19 @@ func (d *drivers) one(ctx context.Context, p *place) error {
 	return err
 }
 
+// gone is the error of a server that ended, with the end of its log where it
+// is ours to read.
+func gone(name, log string) error {
+	if log == "" {
+		return fmt.Errorf("%s: %w", name, errServerGone)
+	}
+	return fmt.Errorf("%s: %w; its last words:\n%s", name, errServerGone, log)
+}
+
 func (d *drivers) driveConfig(p *place) drive.Config {
-	l, run := d.config.Load, d.config.Run
+	l, run := p.group.Load, d.config.Run
 	c := drive.Config{
-		Workload: d.def, Target: target{p.db, d.def}, Clock: d.Clock, Seed: driverSeed(d.planned.Seed, p.number),
+		Workload: p.def, Target: target{p.db, p.def}, Clock: d.Clock, Seed: p.seed() ^ p.salt(),
 		Users: l.Users, RatePerS: l.RatePerS, Arrivals: l.Arrivals, Connections: l.Connections,
 		Ramp: run.Ramp, Warmup: run.Warmup, Measure: run.Measure,
 		Begin:    func(ctx context.Context) (time.Time, error) { return d.barrier.wait(ctx, d.Clock) },
@@ -113,14 +122,52 @@ func (d *drivers) driveConfig(p *place) drive.Config {
 	return c
 }
 
-// driverSeed gives each instance's users streams of their own; the first
-// instance's are the trial's, whatever the number of instances.
-func driverSeed(trial uint64, instance int) uint64 {
-	if instance == 1 {
+// seed gives each instance's users streams of their own. Where no groups have
+// names, the first instance's are the trial's; in a group they depend on the
+// group's name and the place in it, so that they stay when another group grows.
+func (p *place) seed() uint64 {
+	trial := p.planned.Seed
+	if p.group.Name == "" && p.number == 1 {
 		return trial
 	}
-	s := rng.At(trial, rng.Name("instance"), uint64(instance))
+	path := []uint64{rng.Name("instance"), uint64(p.index)}
+	if p.group.Name != "" {
+		path = append(path, rng.Name(p.group.Name))
+	}
+	s := rng.At(trial, path...)
 	return s.Uint64()
+}
+
+// seated drives on the driver's own CPUs, where it has them: they are read
+// back before and after, and given back in the end.
+func (r *run) seated(drive func() error) (err error) {
+	seat := record.Seat{Intended: formatList(r.seating.Driver), Shared: r.seating.Shared}
+	own := r.seating.Driver
+	if own == nil {
+		own = r.CPUs.Allowed
+	} else {
+		undo, pinErr := pin(own)
+		if pinErr != nil {
+			return pinErr
+		}
+		defer func() { err = errors.Join(err, undo()) }()
+	}
+	read := func() (err error) {
+		if seat.CPUs = formatList(own); r.seating.Driver == nil {
+			return nil
+		}
+		if seat.CPUs, err = pinned(own); err != nil {
+			return err
+		}
+		if seat.CPUs != seat.Intended {
+			return fmt.Errorf("the driver has CPUs %s, but %s were asked for", seat.CPUs, seat.Intended)
+		}
+		return nil
+	}
+	if err := errors.Join(read(), r.w.Update(func(t *record.Trial) { t.Seat = seat })); err != nil {
+		return err
+	}
+	return errors.Join(drive(), read())
 }
 
 // progress adds the instances' rates up.
@@ -132,7 +179,7 @@ func (d *drivers) progress(number int, g drive.Progress) {
 		sum += r
 	}
 	d.mu.Unlock()
-	m := d.def.Metric
+	m := d.defs[0].Metric
 	d.tell(Progress{Stage: g.Phase, Part: min(1, g.Elapsed.Seconds()/g.End.Seconds()), Rate: sum * m.Per.Seconds(), Short: m.Short})
 }
 

@@ -45,8 +45,8 @@ func TestMeasuringGoesOnUntilTheIntervalIsTightOrTheBoundIsReached(t *testing.T)
 	}
 	run := study.Run{Warmup: 5 * time.Second, Measure: 20 * time.Second, MeasureMax: 5 * time.Minute, PrecisionPct: 2}
 	for _, instances := range []int{1, 3} {
-		calm := measured(newExtender(run, instances), noisy(10))
-		wild := measured(newExtender(run, instances), noisy(300))
+		calm := measured(newExtender(run, nil, instances), noisy(10))
+		wild := measured(newExtender(run, nil, instances), noisy(300))
 		if calm != run.Measure {
 			t.Errorf("%d instances: a calm run measures for %v, want no longer than %v", instances, calm, run.Measure)
 		}
@@ -54,14 +54,14 @@ func TestMeasuringGoesOnUntilTheIntervalIsTightOrTheBoundIsReached(t *testing.T)
 			t.Errorf("%d instances: a noisy run measures for %v, want more than %v and at most %v", instances, wild, run.Measure, run.MeasureMax)
 		}
 	}
-	hopeless := measured(newExtender(study.Run{Measure: 20 * time.Second, MeasureMax: time.Minute, PrecisionPct: 0.001}, 1), noisy(300))
+	hopeless := measured(newExtender(study.Run{Measure: 20 * time.Second, MeasureMax: time.Minute, PrecisionPct: 0.001}, nil, 1), noisy(300))
 	if hopeless != time.Minute {
 		t.Errorf("a hopeless run measures for %v, want its bound of 1m", hopeless)
 	}
 }
 
 func TestMeasuringGoesOnUntilItHoldsWholeCheckpointCycles(t *testing.T) {
-	e := newExtender(study.Run{Warmup: 5 * time.Second, Measure: 10 * time.Second, MeasureMax: 5 * time.Minute, Checkpoints: 2}, 1)
+	e := newExtender(study.Run{Warmup: 5 * time.Second, Measure: 10 * time.Second, MeasureMax: 5 * time.Minute, Checkpoints: 2}, nil, 1)
 	got := measured(e, func(i int) int64 {
 		e.checkpoints(time.Duration(i)*time.Second, float64(i/30)) // one each half minute
 		return 1000
@@ -69,5 +69,33 @@ func TestMeasuringGoesOnUntilItHoldsWholeCheckpointCycles(t *testing.T) {
 	// Two cycles after 5 s: from the checkpoint at 30 s to that at 90 s.
 	if got < 85*time.Second || got > 100*time.Second {
 		t.Errorf("measures for %v, want about 85 s", got)
+	}
+}
+
+func TestUnderAProfileWholePassesAreMeasuredAndCompared(t *testing.T) {
+	profile := []study.Phase{{For: 6 * time.Second, LoadPct: 100}, {For: 4 * time.Second, LoadPct: 20}}
+	random := rng.At(12)
+	burst := func(spread int64) func(i int) int64 {
+		level := int64(0)
+		return func(i int) int64 {
+			if i%10 == 5 { // passes begin when the warm-up of five seconds ends
+				level = random.Between(-spread, spread)
+			}
+			if (i-5)%10 < 6 {
+				return 1000 + level
+			}
+			return 200
+		}
+	}
+	run := study.Run{Warmup: 5 * time.Second, Measure: 33 * time.Second, MeasureMax: 95 * time.Second, PrecisionPct: 2}
+	if got := measured(newExtender(run, profile, 2), burst(1)); got != 40*time.Second {
+		t.Errorf("equal passes are measured for %v, want the four passes that 33 s reach into", got)
+	}
+	if got := measured(newExtender(run, profile, 2), burst(900)); got != 90*time.Second {
+		t.Errorf("unequal passes are measured for %v, want as many as fit into the bound, 90 s", got)
+	}
+	once := []study.Phase{{For: 10 * time.Second, LoadPct: 50}, {For: 1000 * time.Hour, LoadPct: 100}}
+	if got := measured(newExtender(run, once, 1), func(int) int64 { return 1000 }); got != run.Measure {
+		t.Errorf("a profile that does not repeat is measured for %v, want %v", got, run.Measure)
 	}
 }

@@ -232,7 +232,7 @@ func TestALostRowIsRefused(t *testing.T) {
 	seq, pending := bench(t, oneTrial)
 	var db engine.Database
 	seq.Bench.Install = tampered{seq.Bench.Install, func(d engine.Database) engine.Database { db = d; return d }}
-	def, err := trial.Definition(seq.Kind, seq.Plan.Cells[0].Config)
+	def, err := definition(seq)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // goldenKey names the contents and everything that shapes its files: what
 // changes them without changing this key would be restored wrongly.
-func (r *run) goldenKey() string {
-	return unsafe.ReplaceAllString(fmt.Sprintf("%s-%s-%s", r.Engine.Name(), r.Install.Version(), r.def.DataKey), "_")
+func (p *place) goldenKey() string {
+	return unsafe.ReplaceAllString(fmt.Sprintf("%s-%s-%s", p.Engine.Name(), p.Install.Version(), p.def.DataKey), "_")
 }
 
 // keeper is inst as a keeper of golden states.
@@ -74,62 +74,65 @@ func (p *place) restore(ctx context.Context, keep provider.Snapshotter) error {
 // golden returns the description of the golden state in keep; where there is
 // none yet it is loaded first, in an instance of its own that no shape
 // confines.
-func (r *run) golden(ctx context.Context, keep provider.Snapshotter) (about record.Golden, err error) {
-	text, found, err := keep.Find(ctx, r.goldenKey())
+func (p *place) golden(ctx context.Context, keep provider.Snapshotter) (about record.Golden, err error) {
+	text, found, err := keep.Find(ctx, p.goldenKey())
 	if err != nil {
-		return about, fmt.Errorf("look for golden state %s: %w", r.goldenKey(), err)
+		return about, fmt.Errorf("look for golden state %s: %w", p.goldenKey(), err)
 	}
 	if found {
 		if err := json.Unmarshal(text, &about); err != nil {
-			return about, fmt.Errorf("golden state %s has a broken description: %w", r.goldenKey(), err)
+			return about, fmt.Errorf("golden state %s has a broken description: %w", p.goldenKey(), err)
 		}
 		return about, nil
 	}
-	loading, err := r.Provider.Provision(ctx, provider.Request{Name: "load", Cache: r.Cache})
+	loading, err := p.Provider.Provision(ctx, provider.Request{Name: "load", Cache: p.cache()})
 	if err != nil {
 		return about, fmt.Errorf("provision an instance to load: %w", err)
 	}
-	defer func() { err = errors.Join(err, r.release(ctx, loading)) }()
-	if err := r.load(ctx, loading, &about); err != nil {
+	defer func() { err = errors.Join(err, p.release(ctx, loading)) }()
+	if err := p.load(ctx, loading, &about); err != nil {
 		return about, err
 	}
 	if text, err = json.MarshalIndent(about, "", "  "); err != nil {
 		return about, err
 	}
-	if keep, err = r.keeper(loading); err != nil {
+	if keep, err = p.keeper(loading); err != nil {
 		return about, err
 	}
-	return about, r.stage("save golden state", func() error { return keep.Save(ctx, r.goldenKey(), text) })
+	return about, p.stage("save golden state", func() error { return keep.Save(ctx, p.goldenKey(), text) })
 }
 
 // load makes a new database in inst and fills it. The server runs without
 // durability meanwhile: a load that does not end is thrown away as a whole.
-func (r *run) load(ctx context.Context, inst provider.Instance, about *record.Golden) error {
-	machine, err := r.machine(inst)
+func (p *place) load(ctx context.Context, inst provider.Instance, about *record.Golden) error {
+	machine, err := p.machine(inst)
 	if err != nil {
 		return err
 	}
-	if err := r.stage("create", func() error { return r.Install.Create(ctx, machine) }); err != nil {
+	if err := p.stage("create", func() error { return p.Install.Create(ctx, machine) }); err != nil {
 		return err
 	}
-	db, err := r.Install.Start(ctx, machine, engine.Config{Connections: 64, Durable: false})
+	db, err := p.Install.Start(ctx, machine, engine.Config{Connections: 64, Durable: false})
 	if err != nil {
 		return err
 	}
 	var report engine.LoadReport
-	err = r.stage("load", func() (err error) {
-		report, err = db.Load(ctx, r.def, engine.LoadOptions{Progress: func(stage string, done, all int64) {
-			part := -1.0
-			if all > 0 {
-				part = float64(done) / float64(all)
-			}
-			r.tell(Progress{Stage: "load: " + stage, Part: part})
-		}})
+	err = p.stage("load", func() (err error) {
+		report, err = db.Load(ctx, p.def, engine.LoadOptions{Progress: p.loading})
 		return err
 	})
 	*about = record.Golden{
-		Key: r.goldenKey(), Created: r.Clock.Now().UTC().Round(time.Second), Rows: report.Rows, Bytes: int64(report.Bytes),
+		Key: p.goldenKey(), Created: p.Clock.Now().UTC().Round(time.Second), Rows: report.Rows, Bytes: int64(report.Bytes),
 		Fingerprint: report.Fingerprint, StageSeconds: report.StageSeconds,
 	}
-	return errors.Join(err, r.stopServer(ctx, db))
+	return errors.Join(err, p.stopServer(ctx, db))
+}
+
+// loading tells how far loading is.
+func (r *run) loading(stage string, done, all int64) {
+	part := -1.0
+	if all > 0 {
+		part = float64(done) / float64(all)
+	}
+	r.tell(Progress{Stage: "load: " + stage, Part: part})
 }

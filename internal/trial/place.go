@@ -4,34 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/loadstone-perf/loadstone/internal/drive"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
+	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
 // place is one instance of a trial, with its server once that runs.
 type place struct {
 	*run
-	number int // from 1
+	number int // from 1, among all instances
+	index  int // from 1, in its group
+	group  study.Group
+	def    *workload.Definition
+	shape  provider.Shape
 	inst   provider.Instance
 	db     engine.Database // nil until started
+	named  string          // of the database, on a server that runs already
+	base   []int64         // what checks count from, where nothing was restored
 	rec    record.Instance
 	driven drive.Report
 }
 
-// makePlace provisions instance `number`, reads its shape back and restores
-// its golden state.
-func (r *run) makePlace(ctx context.Context, number int) error {
-	p := &place{run: r, number: number, rec: record.Instance{Name: fmt.Sprintf("instance-%d", number)}}
-	s := r.config.Shape
+// makePlace provisions instance `index` of a group, reads its shape back and
+// restores its golden state.
+func (r *run) makePlace(ctx context.Context, group, index int) error {
+	p := &place{run: r, number: len(r.places) + 1, index: index, group: r.config.Groups[group], def: r.defs[group]}
+	p.shape = r.seating.Shapes[p.number-1]
+	p.describe(r.defs[0])
 	err := r.stage("provision", func() (err error) {
-		p.inst, err = r.Provider.Provision(ctx, provider.Request{
-			Name: p.rec.Name, Cache: r.Cache,
-			Shape: provider.Shape{CPUs: s.CPUs, CPUSet: s.CPUSet, Memory: s.Memory, CPUShares: s.CPUShares},
-		})
+		p.inst, err = r.Provider.Provision(ctx, provider.Request{Name: p.rec.Name, Cache: p.cache(), Shape: p.shape})
 		return err
 	})
 	if err != nil {
@@ -41,7 +47,43 @@ func (r *run) makePlace(ctx context.Context, number int) error {
 	if err := p.readShape(ctx); err != nil {
 		return err
 	}
+	if r.Server != nil {
+		return errors.Join(p.attach(ctx), p.readShape(ctx))
+	}
 	return p.restored(ctx)
+}
+
+// describe writes down what the instance was asked for; first is the workload
+// of the first group, which the trial's record describes.
+func (p *place) describe(first *workload.Definition) {
+	l := p.group.Load
+	p.rec = record.Instance{
+		Name: fmt.Sprintf("instance-%d", p.index), Group: p.group.Name,
+		Drive: record.Drive{Users: l.Users, Extra: load(l, p.def).Extra(), RatePerS: l.RatePerS, Connections: l.Connections},
+	}
+	if p.group.Name != "" {
+		p.rec.Name = fmt.Sprintf("%s-%d", p.group.Name, p.index)
+	}
+	for name, value := range p.def.Params.All() {
+		if first.Params.Text(name) == value {
+			continue
+		}
+		if p.rec.Params == nil {
+			p.rec.Params = map[string]string{}
+		}
+		p.rec.Params[name] = value
+	}
+}
+
+// cache is where the instance and its golden state live: the bench's, or the
+// volume that the study names.
+func (p *place) cache() string { return cacheOn(p.Cache, p.shape) }
+
+func cacheOn(cache string, s provider.Shape) string {
+	if s.DataVolume != "" {
+		return filepath.Join(s.DataVolume, "loadstone")
+	}
+	return cache
 }
 
 // readShape reads the instance's shape back; a mismatch fails the trial. It
@@ -60,10 +102,31 @@ func (p *place) readShape(ctx context.Context) error {
 	for _, k := range knobs {
 		p.rec.Shape = append(p.rec.Shape, record.Knob{Name: k.Name, Intended: k.Intended, Effective: k.Effective, Matches: k.Matches})
 	}
+	if p.group.Shape.Placement != "" {
+		p.rec.Shape = append(p.rec.Shape, p.placement())
+	}
+	if p.named != "" {
+		p.rec.Shape = append(p.rec.Shape, record.Knob{Name: "endpoint.database", Effective: p.named, Matches: true})
+	}
 	if c, ok := p.inst.(interface{ Confined() bool }); ok {
 		p.rec.Confined = c.Confined()
 	}
 	return errors.Join(p.writeInstances(), mismatch(p.rec.Shape))
+}
+
+// placement says whether the CPUs that were read back lie as was asked for.
+func (p *place) placement() record.Knob {
+	s := p.group.Shape
+	k := record.Knob{Name: "instance.placement", Intended: s.Placement, Effective: "not known"}
+	for _, set := range p.rec.Shape {
+		if set.Name == "instance.cpuset" {
+			k.Effective, k.Matches = p.CPUs.placed(set.Effective, s.Placement, s.CPUs)
+		}
+	}
+	if k.Matches { // the words differ from the intention, the meaning does not
+		k.Effective = s.Placement + ": " + k.Effective
+	}
+	return k
 }
 
 // mismatch is an error that names every knob that is not what was asked for.
@@ -86,31 +149,63 @@ func (r *run) machine(inst provider.Instance) (engine.Machine, error) {
 	return m, nil
 }
 
-// ownConnections are Loadstone's own: counters, states, checks, spare.
-const ownConnections = 4
+// ownConnections are Loadstone's own: counters, states, spare, and checks.
+const ownConnections = 3 + askers
 
-func connections(l study.Load) int {
-	if l.Connections > 0 {
-		return l.Connections
+// Sessions is how many sessions a trial of c opens at all its databases
+// together, at most; defs are what Definitions made for c.
+func Sessions(c study.Config, defs []*workload.Definition) (n int) {
+	const holding = 2 // on a server that runs already: the copy's name, and the look-out for its end
+	for i, g := range c.Groups {
+		n += g.Count * (sessions(g.Load, defs[i]) + ownConnections + holding)
 	}
-	return l.Users
+	return n
+}
+
+// sessions is how many sessions a driver opens.
+func sessions(l study.Load, d *workload.Definition) int {
+	return load(l, d).Sessions()
+}
+
+// load is l of d as a driver takes it.
+func load(l study.Load, d *workload.Definition) drive.Config {
+	return drive.Config{Workload: d, Users: l.Users, RatePerS: l.RatePerS, Connections: l.Connections}
+}
+
+// serverConfig is how the instance's server is to run.
+func (p *place) serverConfig() engine.Config {
+	c := engine.Config{Settings: p.group.Settings, Connections: sessions(p.group.Load, p.def) + ownConnections, Durable: true}
+	if v, ok := p.inst.(provider.Volumes); ok && p.shape.LogVolume != "" {
+		c.LogDir = v.LogDir()
+	}
+	c.LargePages = largePages(p.Provider, p.shape)
+	return c
+}
+
+// largePages is what a shape asks of the server's own buffers: guest is about
+// them in a virtual machine, host where there is none.
+func largePages(p provider.Provider, s provider.Shape) string {
+	v, ok := p.(provider.Virtualizer)
+	own := provider.LargePagesHost
+	if ok && v.Virtual() {
+		own = provider.LargePagesGuest
+	}
+	switch s.LargePages {
+	case "":
+		return ""
+	case own, provider.LargePagesBoth:
+		return "on"
+	}
+	return "off"
 }
 
 // start starts the server and reads its settings back; a mismatch fails the
 // trial.
 func (p *place) start(ctx context.Context) error {
-	m, err := p.machine(p.inst)
-	if err != nil {
-		return err
-	}
-	err = p.stage("start", func() (err error) {
-		p.db, err = p.Install.Start(ctx, m, engine.Config{
-			Settings: p.config.Settings, Connections: connections(p.config.Load) + ownConnections, Durable: true,
-		})
-		return err
-	})
-	if err != nil {
-		return err
+	if p.Server == nil {
+		if err := p.startServer(ctx); err != nil {
+			return err
+		}
 	}
 	settings, err := p.db.Settings(ctx)
 	if err != nil {
@@ -119,7 +214,20 @@ func (p *place) start(ctx context.Context) error {
 	for _, s := range settings {
 		p.rec.Setting = append(p.rec.Setting, record.Knob{Name: s.Name, Intended: s.Intended, Effective: s.Effective, Default: s.Default, Why: s.Why, Matches: s.Matches})
 	}
+	p.warnDurability()
 	return errors.Join(p.writeInstances(), mismatch(p.rec.Setting))
+}
+
+// startServer starts the instance's own server.
+func (p *place) startServer(ctx context.Context) error {
+	m, err := p.machine(p.inst)
+	if err != nil {
+		return err
+	}
+	return p.stage("start", func() (err error) {
+		p.db, err = p.Install.Start(ctx, m, p.serverConfig())
+		return err
+	})
 }
 
 // stop ends the server, if it runs, whatever became of ctx.

@@ -76,7 +76,7 @@ func TestChecksHoldAfterAnyInterleaving(t *testing.T) {
 	for _, mode := range []string{"strict", "compat"} {
 		t.Run(mode, func(t *testing.T) {
 			seq, _ := bench(t, "study: any\nworkload: {name: dvdstore, mode: "+mode+"}\nengine: {name: postgres}\nprovider: {name: native}\n")
-			def, err := trial.Definition(seq.Kind, seq.Plan.Cells[0].Config)
+			def, err := definition(seq)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -119,9 +119,9 @@ func (s *Sequence) one(ctx context.Context, p record.Planned, warnings []string)
 
 func (s *Sequence) run(ctx context.Context, p record.Planned, w *record.Writer) error {
 	c := s.Plan.Cells[p.Cell-1].Config
-	d, err := Definition(s.Kind, c)
+	defs, err := Definitions(s.Kind, c)
 	if err != nil {
 		return err
 	}
-	return s.Bench.Run(ctx, c, d, p, w)
+	return s.Bench.Run(ctx, c, defs, p, w)
 }

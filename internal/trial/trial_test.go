@@ -17,6 +17,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/trial"
+	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
 const twoTrials = `
@@ -270,4 +271,27 @@ func TestADisturbedMachineDoesNotHoldAStudyUpForEver(t *testing.T) {
 	if attempts != 3 { // two trials, and half as many again
 		t.Errorf("%d attempts at two trials, want 3", attempts)
 	}
+}
+
+// definition is the workload of a study whose instances are all alike.
+func definition(seq *trial.Sequence) (*workload.Definition, error) {
+	defs, err := trial.Definitions(seq.Kind, seq.Plan.Cells[0].Config)
+	if err != nil {
+		return nil, err
+	}
+	return defs[0], nil
+}
+
+// reachable is a new directory that a server's own user can reach.
+func reachable(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(cache, "volume-*")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,13 +34,13 @@ func (w *watcher) begin(epoch time.Time, p *place) {
 		w.begun = true
 		w.fail(w.run.w.Update(func(t *record.Trial) { t.Epoch = epoch }))
 		if host, err := observe.NewHost(); err == nil {
-			w.source(epoch, "", host)
+			w.source(epoch, "", w.hostOf(host))
 		} else {
 			w.run.warn(err.Error())
 		}
 		w.source(epoch, "", observe.NewDriver())
 	}
-	scope := p.rec.Name + "/"
+	scope := fmt.Sprintf("instance-%d/", p.number)
 	if own, ok := p.inst.(provider.CounterSource); ok {
 		for _, s := range own.Sources() {
 			w.source(epoch, scope, s)
@@ -56,6 +57,26 @@ func (w *watcher) begin(epoch time.Time, p *place) {
 		w.sampler.WatchStates(w.ctx, epoch, s, log)
 	}
 }
+
+// hostOf is host under the name that says what it is about: where the server
+// is elsewhere, these are the counters of the driver's machine alone, and no
+// reader may take them for those of the server's.
+func (w *watcher) hostOf(host observe.Source) observe.Source {
+	if why := w.run.unobserved(); why != "" {
+		w.run.warn("CPU, memory and disks under the database were not observed: " + why)
+		return renamed{host, "driver_host"}
+	}
+	return host
+}
+
+// renamed is a source under another name.
+type renamed struct {
+	observe.Source
+	name string
+}
+
+// Name implements observe.Source.
+func (r renamed) Name() string { return r.name }
 
 func (w *watcher) source(epoch time.Time, scope string, s observe.Source) {
 	log, err := w.run.w.Counters(scope+s.Name(), s.Columns())

@@ -53,6 +53,10 @@ type Definition struct {
 	// NewUser returns the script of virtual user number `user` (from 0), who
 	// draws from s alone.
 	NewUser func(user int, s rng.Stream) User
+	// NewRun, where it is not nil, makes what the users of one run on one
+	// instance share, for so many users; then Run.User takes NewUser's place.
+	// What it draws follows from seed. Where it is nil users share nothing.
+	NewRun func(users int, seed uint64) Run
 	// Unit names the piece of work that a user repeats and that open-loop
 	// arrivals start ("order"). Where a unit is several transactions, its
 	// response time is a series of its own under this name; "" means that
@@ -72,6 +76,28 @@ type Metric struct {
 	Series        string        // which is counted: a transaction's name or Definition.Unit
 	Per           time.Duration // counted per so long
 	WithRollbacks bool          // rolled-back work counts too
+	// Nominal is the figure that the amount of data stands for, counted per
+	// Per; 0 where the workload states none.
+	Nominal float64
+	// Beside names the parameters that are shown with the figure, because it
+	// means nothing without them: those that say how much data there is.
+	Beside []string
+}
+
+// Run is what the users of one run on one instance share, and who they are.
+// Its methods may be called by any number of goroutines.
+type Run interface {
+	// Extra is how many users the run needs beside those who were asked for:
+	// those who play another side of the work, such as a market. Ramp, profile
+	// and arrivals do not touch them: they work from the epoch to the end of
+	// the run, each on a connection of its own.
+	Extra() int
+	// User returns the script of user number `user`, from 0, who draws from s
+	// alone. Extra users have the numbers after those who were asked for.
+	User(user int, s rng.Stream) User
+	// Facts is what the run counted for checks: Tally.Facts. It is called
+	// when all users have ended.
+	Facts() map[string]int64
 }
 
 // User is the script of one virtual user. The driver calls Next and Done in
@@ -83,14 +109,30 @@ type User interface {
 	Done(Outcome)
 }
 
+// Timed is a User who needs to know the time, which is since the run's epoch.
+// The driver calls NextAt and DoneAt instead of Next and Done.
+type Timed interface {
+	User
+	// NextAt says what the user does next, as Next does. A Step without a
+	// Transaction is no work: the user is asked again after its Think, and
+	// nothing is recorded.
+	NextAt(now time.Duration) Step
+	// DoneAt tells how and when the step ended, as Done does.
+	DoneAt(now time.Duration, o Outcome)
+}
+
 // Step is one transaction of a user.
 type Step struct {
 	Transaction *Transaction
-	Input       any           // what Transaction.Exec takes; it writes its results there too
-	Keying      time.Duration // before the transaction, outside its response time
-	Think       time.Duration // after it
-	Untimed     bool          // counted apart: not part of the unit's response time
-	Last        bool          // this step ends the unit
+	// Due, where it is not 0, is when the transaction is to start, since the
+	// run's epoch: it is waited for, and the response time counts from then
+	// also where that is past. Only Timed users set it; Keying is then 0.
+	Due     time.Duration
+	Input   any           // what Transaction.Exec takes; it writes its results there too
+	Keying  time.Duration // before the transaction, outside its response time
+	Think   time.Duration // after it
+	Untimed bool          // counted apart: not part of the unit's response time
+	Last    bool          // this step ends the unit
 }
 
 // Transaction is one type of work.
@@ -102,6 +144,9 @@ type Transaction struct {
 	// It neither retries nor classes errors. Status is RolledBack where the
 	// workload's own rules undid the work; with an error it is ignored.
 	Exec func(ctx context.Context, c Conn, in any) (Status, error)
+	// ReadOnly says that it changes nothing and locks nothing. An engine may
+	// begin such a transaction in a cheaper way, and refuses writes in it.
+	ReadOnly bool
 	// Share is the stated part of all transactions in percent, 0 where it
 	// follows from the others; ShareTolerance is how many points a run may
 	// stray from it.
@@ -194,7 +239,8 @@ type Statement struct {
 	Name   string   // "login"
 	Params []string // names of the parameters, in the order of the arguments
 	// Text is SQL with parameters as :name and, where dialects differ, intent
-	// tokens in braces: {limit :n}, {lock update}, {now}, {today}.
+	// tokens in braces: {limit :n}, {match TABLE.COLUMN :words}, {lock update},
+	// {now}, {today}, {last id}. What each means is in engine/sqltext.
 	Text string
 	// Call, instead of Text, names a stored procedure that takes Params in
 	// order and returns rows.
@@ -208,9 +254,12 @@ type Check struct {
 	Name   string
 	Clause string // where the workload's description asks for it
 	About  string // what holds when it passes, in plain words
+	// Query returns one row of whole numbers, of which Column, from 0, is this
+	// check's. Checks that need the same rows share a Query, which is run once.
 	Query  *Statement
-	// Want gives the bounds of what Query's single number must be, from what
-	// the driver counted over the whole run. nil means exactly 0.
+	Column int
+	// Want gives the bounds of what the number must be, from what the driver
+	// counted over the whole run. nil means exactly 0.
 	Want func(t Tally) (least, most int64)
 }
 
@@ -220,4 +269,6 @@ type Tally struct {
 	Committed  map[string]int64 // by transaction name
 	RolledBack map[string]int64
 	Unknown    map[string]int64 // connection lost before the answer: done or not
+	// Facts is what Run.Facts returned; nil where the workload has no Run.
+	Facts map[string]int64
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,6 +179,35 @@ func (l *loaded) identity(t *testing.T) {
 		r := l.run(t, s, parentByName, name)
 		if r.Rows() != 1 || r.Values[0].Int != rows+1+i {
 			t.Errorf("insert %d got number %+v, want %d", i, r.Values, rows+1+i)
+		}
+	}
+}
+
+// words looks articles up by their words: whole ones, in any case and order,
+// and all of them.
+func (l *loaded) words(t *testing.T) {
+	s := l.open(t)
+	rows := l.def.Tables[3].Rows.Rows
+	for text, has := range map[string][]string{
+		"gamma": {"gamma"}, "GAMMA": {"gamma"}, "Delta alpha": {"delta", "alpha"}, "  beta   beta ": {"beta"},
+		"number7": {"number7"}, "epsilon number9": {"epsilon", "number9"}, "beta number9": {"beta", "number9"},
+		"gam": {"gam"}, "amma": {"amma"}, "gamma zeta": {"gamma", "zeta"}, "": {""}, "   ": {""},
+	} {
+		var want []int64
+		for i := range rows {
+			row := articleRow(i)
+			body := strings.Fields(string(row[1].Str))
+			if !slices.ContainsFunc(has, func(word string) bool { return !slices.Contains(body, word) }) {
+				want = append(want, row[0].Int)
+			}
+		}
+		r := l.run(t, s, findWords, workload.Str([]byte(text)))
+		var got []int64
+		for _, v := range r.Values {
+			got = append(got, v.Int)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q found %d articles %v, want %d %v", text, len(got), got[:min(len(got), 5)], len(want), want[:min(len(want), 5)])
 		}
 	}
 }

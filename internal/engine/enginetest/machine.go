@@ -33,6 +33,12 @@ type Local struct {
 // left in it at the end are killed, and fail the test.
 func LocalMachine(t *testing.T) engine.Machine {
 	t.Helper()
+	return localMachine(t)
+}
+
+// localMachine is LocalMachine for benchmarks, too.
+func localMachine(t testing.TB) *Local {
+	t.Helper()
 	// Not t.TempDir: its parents are closed to other users, and its path is
 	// long for a Unix socket.
 	dir, err := os.MkdirTemp("/tmp", "engine-")

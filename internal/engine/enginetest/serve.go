@@ -13,13 +13,7 @@ import (
 // server skips the test, with the reason; in CI it fails.
 func Serve(t *testing.T, e engine.Engine, c engine.Config) engine.Database {
 	t.Helper()
-	in, err := e.Locate(t.Context(), engine.Want{})
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skipf("needs a server: %v", err)
-	}
+	in := located(t, e)
 	m := LocalMachine(t)
 	if err := in.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -34,4 +28,18 @@ func Serve(t *testing.T, e engine.Engine, c engine.Config) engine.Database {
 		}
 	})
 	return db
+}
+
+// located is e's server program. Without one the test is skipped, or fails in
+// CI.
+func located(t testing.TB, e engine.Engine) engine.Installation {
+	t.Helper()
+	in, err := e.Locate(t.Context(), engine.Want{})
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skipf("needs a server: %v", err)
+	}
+	return in
 }

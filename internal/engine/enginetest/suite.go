@@ -21,6 +21,9 @@ import (
 // lasts as long as its test; LocalMachine is one. Crash tests need a *Local
 // and are left out for other machines.
 func Run(t *testing.T, New func() engine.Engine, machine func(t *testing.T) engine.Machine) {
+	if workInside(t, New()) {
+		return
+	}
 	s := &suite{engine: New(), machine: machine, traits: traitsOf(t, New().Name())}
 	t.Run("Locate", s.locate)
 	t.Run("Dialect", s.dialect)
@@ -42,6 +45,7 @@ func Run(t *testing.T, New func() engine.Engine, machine func(t *testing.T) engi
 		t.Run("Values", l.values)
 		t.Run("Affected", l.affected)
 		t.Run("Identity", l.identity)
+		t.Run("Words", l.words)
 		t.Run("Transactions", l.transactions)
 		t.Run("Classes", l.classes)
 		t.Run("Counters", l.counters)
@@ -74,6 +78,14 @@ type traits struct {
 	session               string // SQL: the number of the session
 	kill                  string // SQL: ends session :id
 	lockWait              string // the state of a session that waits for another's row
+	// oneWriter says that a lock is of the whole database: sessions that want
+	// one wait for each other, can't deadlock, and see a snapshot where they
+	// ask for less isolation.
+	oneWriter bool
+	// lone says why no session can end another one's; "" where kill does.
+	lone string
+	// inside says that there is no server process: see inside.go.
+	inside bool
 }
 
 // traitsOf returns the traits of a product.
@@ -96,6 +108,37 @@ func traitsOf(t *testing.T, name string) traits {
 			session:        "SELECT pg_backend_pid()",
 			kill:           "SELECT pg_terminate_backend(:id)",
 			lockWait:       "Lock:transactionid",
+		}
+	case "mysql":
+		return traits{
+			version:      ">=8",
+			good:         map[string]string{"sort_buffer_size": "4MiB", "Join-Buffer-Size": "512K", "innodb_print_all_deadlocks": "true", "long_query_time": "2.50"},
+			effective:    map[string]string{"sort_buffer_size": "4MB", "join_buffer_size": "512kB", "innodb_print_all_deadlocks": "ON", "long_query_time": "2.5"},
+			wrong:        map[string]string{"innodb_bufer_pool_size": "unknown variable", "sort_buffer_size": "nonsense"},
+			memory:       "innodb_buffer_pool_size",
+			rounded:      "max_allowed_packet", // in steps of 1 kB
+			roundedValue: "1500000",
+			setTimeout:   "SET max_statement_time = 0.1",
+			sleep:        "SELECT SLEEP(20)",
+			busy:         "SELECT BENCHMARK(1000000000000, SHA2('busy', 512))",
+			session:      "SELECT CONNECTION_ID()",
+			kill:         "KILL :id",
+			lockWait:     "Lock:Row",
+		}
+	case "sqlite":
+		return traits{
+			version:        ">=3.50",
+			good:           map[string]string{"cell_size_check": "true", "Temp_Store": "2", "wal_autocheckpoint": "500", "secure_delete": "FAST"},
+			effective:      map[string]string{"cell_size_check": "on", "temp_store": "memory", "wal_autocheckpoint": "500", "secure_delete": "fast"},
+			wrong:          map[string]string{"cach_size": "not a setting", "wal_autocheckpoint": "whole number", "page_size": "database's file"},
+			memory:         "cache_size",
+			rounded:        "mmap_size", // the library has an upper bound
+			roundedValue:   "1048576MB",
+			quickDeadlocks: map[string]string{"busy_timeout": "1500"}, // there are none: how long sessions wait
+			lockWait:       "Lock:Writer",
+			oneWriter:      true,
+			lone:           "sessions are connections inside one process, which know nothing of each other",
+			inside:         true,
 		}
 	default:
 		t.Fatalf("enginetest knows no traits of engine %q: add them to traitsOf", name)
@@ -147,7 +190,7 @@ func (s *suite) loadInto(t *testing.T, m engine.Machine, d *workload.Definition,
 }
 
 // noneLeft fails the test where processes work below the machine's directory.
-func noneLeft(t *testing.T, m engine.Machine) {
+func noneLeft(t testing.TB, m engine.Machine) {
 	t.Helper()
 	if left := Processes(m.Dir()); len(left) > 0 {
 		t.Errorf("processes %d are left", left)

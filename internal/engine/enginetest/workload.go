@@ -24,6 +24,7 @@ const (
 	countLines
 	countParents
 	countEmpty
+	findWords
 	setTimeout
 	sleep
 	busy
@@ -118,6 +119,7 @@ func statements() []*workload.Statement {
 		countLines:   {Name: "count lines", Params: []string{"id"}, Text: "SELECT count(*) FROM line WHERE parent_id = :id"},
 		countParents: {Name: "count parents", Text: "SELECT count(*) FROM parent"},
 		countEmpty:   {Name: "count empty", Text: "SELECT count(*) FROM empty"},
+		findWords:    {Name: "find words", Params: []string{"words"}, Text: "SELECT id FROM article WHERE {match article.body :words} ORDER BY id"},
 	}
 	for i, s := range list {
 		s.Index = i

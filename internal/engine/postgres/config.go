@@ -52,6 +52,9 @@ func choose(c engine.Config, cpus float64, memory unit.Bytes) ([]choice, error) 
 		durability = loading
 	}
 	chosen = append(chosen, durability()...)
+	if c.LargePages != "" {
+		chosen = append(chosen, choice{"huge_pages", c.LargePages, "instance.large_pages"})
+	}
 	given := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
 		ask, err := asked(name, c.Settings[name], memory)
@@ -62,6 +65,9 @@ func choose(c engine.Config, cpus float64, memory unit.Bytes) ([]choice, error) 
 			return nil, fmt.Errorf("setting %s is given twice", ask.name)
 		}
 		given[ask.name] = true
+		if ask.name == "huge_pages" && c.LargePages != "" {
+			return nil, fmt.Errorf("setting huge_pages: instance.large_pages says it already")
+		}
 		if n, err := strconv.Atoi(ask.value); ask.name == "max_connections" && err == nil && n < c.Connections {
 			return nil, fmt.Errorf("setting max_connections = %d allows fewer sessions than the %d that will be opened", n, c.Connections)
 		}

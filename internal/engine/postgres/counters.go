@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/daemon"
 	"github.com/loadstone-perf/loadstone/internal/observe"
 )
 
@@ -144,11 +145,16 @@ type counters struct {
 
 func newCounters(s *server) *counters {
 	list := append(databaseCounters(), serverCounters(s.in.version.major)...)
+	return &counters{list, link{server: s, query: countersQuery(list, s.in.version.major)}}
+}
+
+// countersQuery asks for list in one row.
+func countersQuery(list []counter, major int) string {
 	expressions := make([]string, len(list))
 	for i, c := range list {
 		expressions[i] = "(" + c.expression + ")::float8"
 	}
-	return &counters{list, link{server: s, query: "SELECT " + strings.Join(expressions, ", ") + " FROM " + countersFrom(s.in.version.major)}}
+	return "SELECT " + strings.Join(expressions, ", ") + " FROM " + countersFrom(major)
 }
 
 // Name implements observe.Source.
@@ -189,10 +195,16 @@ func (c *counters) close() { c.link.close() }
 // errEnded says that the server that is asked has ended.
 var errEnded = errors.New("the database server has ended")
 
+// askable is a server that answers questions until Exited is closed.
+type askable interface {
+	connect(ctx context.Context) (*pgconn.PgConn, error)
+	Exited() <-chan struct{}
+}
+
 // link is a connection that asks one prepared question again and again. A
 // connection that broke is made anew by the next question.
 type link struct {
-	server *server
+	server askable
 	query  string
 
 	mu     sync.Mutex
@@ -209,7 +221,7 @@ func (l *link) ask(ctx context.Context) ([][][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-l.server.exited:
+	case <-l.server.Exited():
 		return nil, errEnded
 	default:
 	}
@@ -248,7 +260,7 @@ func (l *link) close() {
 	defer l.mu.Unlock()
 	l.closed = true
 	if l.conn != nil {
-		patience, cancel := context.WithTimeout(context.Background(), quitWait)
+		patience, cancel := context.WithTimeout(context.Background(), daemon.Patience)
 		defer cancel()
 		// Nothing is lost with a connection that can't be closed in order.
 		_ = l.conn.Close(patience)

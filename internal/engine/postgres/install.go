@@ -1,16 +1,14 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/daemon"
 )
 
 // installation is a directory of server programs.
@@ -47,16 +45,16 @@ host    all       all        127.0.0.1/32  scram-sha-256
 func (in *installation) Create(ctx context.Context, m engine.Machine) (err error) {
 	data := dataDir(m)
 	// mkdir fails where data exists, so what is removed below is ours.
-	if _, err := run(m.Command(ctx, "mkdir", "-m", "700", data)); err != nil {
+	if _, err := daemon.Run(m.Command(ctx, "mkdir", "-m", "700", data)); err != nil {
 		return fmt.Errorf("create database in %s: %w", data, err)
 	}
 	defer func() {
 		if err != nil {
-			_, gone := run(m.Command(context.WithoutCancel(ctx), "rm", "-rf", data))
+			_, gone := daemon.Run(m.Command(context.WithoutCancel(ctx), "rm", "-rf", data))
 			err = errors.Join(err, gone)
 		}
 	}()
-	_, err = run(m.Command(ctx, in.program("initdb"), "--pgdata", data, "--username", superuser,
+	_, err = daemon.Run(m.Command(ctx, in.program("initdb"), "--pgdata", data, "--username", superuser,
 		"--encoding", "UTF8", "--locale", "C", "--auth", "trust", "--no-instructions"))
 	if errors.Is(err, fs.ErrPermission) {
 		err = fmt.Errorf("%w (the machine's user must be able to reach %s)", err, in.bin)
@@ -64,26 +62,5 @@ func (in *installation) Create(ctx context.Context, m engine.Machine) (err error
 	if err != nil {
 		return fmt.Errorf("create database in %s: %w", data, err)
 	}
-	return put(ctx, m, filepath.Join(data, "pg_hba.conf"), hba)
-}
-
-// put writes a file as the machine's user, whole or not at all.
-func put(ctx context.Context, m engine.Machine, path, content string) error {
-	cmd := m.Command(ctx, "sh", "-c", `umask 077 && cat >"$1.new" && mv "$1.new" "$1"`, "sh", path)
-	cmd.Stdin = strings.NewReader(content)
-	if _, err := run(cmd); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-// run runs cmd to its end and returns what it printed; the error has what it
-// said about its failure.
-func run(cmd *exec.Cmd) (string, error) {
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, strings.TrimSpace(errs.String()))
-	}
-	return strings.TrimSpace(out.String()), nil
+	return daemon.Put(ctx, m, filepath.Join(data, "pg_hba.conf"), hba)
 }

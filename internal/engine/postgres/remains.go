@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/loadstone-perf/loadstone/internal/engine/daemon"
 )
 
 // clear ends the server processes that outlived the postmaster and frees the
@@ -18,11 +20,11 @@ import (
 // already ran in the directory, and is not to be touched.
 func (s *server) clear(ctx context.Context) error {
 	var lock []string
-	text, err := run(s.machine.Command(ctx, "cat", filepath.Join(dataDir(s.machine), "postmaster.pid")))
+	text, err := daemon.Run(s.machine.Command(ctx, "cat", filepath.Join(dataDir(s.machine), "postmaster.pid")))
 	if err == nil {
 		lock = strings.Split(text, "\n")
 	}
-	killed := len(lock) > 0 && lock[0] == strconv.Itoa(s.process.Pid)
+	killed := len(lock) > 0 && lock[0] == strconv.Itoa(s.process.Pid())
 	if killed {
 		// Idle processes notice that their postmaster has died and end; busy
 		// ones would go on until they next look.
@@ -32,7 +34,7 @@ func (s *server) clear(ctx context.Context) error {
 			}
 		}
 	}
-	if !pause(s.drained) {
+	if !s.process.Settle() {
 		return errors.New("processes of the server do not end")
 	}
 	if killed {
@@ -49,14 +51,14 @@ func (s *server) free(ctx context.Context, lock []string) {
 	// segment by which the next start knows whether processes are left.
 	if len(lock) >= 7 {
 		if fields := strings.Fields(lock[6]); len(fields) == 2 {
-			_, _ = run(s.machine.Command(ctx, "ipcrm", "-m", fields[1]))
+			_, _ = daemon.Run(s.machine.Command(ctx, "ipcrm", "-m", fields[1]))
 		}
 	}
 	gone := []string{"-f"}
 	for _, file := range s.shared {
 		gone = append(append(gone, file), listed(file)...)
 	}
-	_, _ = run(s.machine.Command(ctx, "rm", gone...))
+	_, _ = daemon.Run(s.machine.Command(ctx, "rm", gone...))
 }
 
 // shm is the beginning of the paths of dynamic shared memory.
@@ -82,29 +84,9 @@ func listed(file string) []string {
 }
 
 // processesIn returns the PostgreSQL processes that work in dir, as all those
-// of a server do. Systems without /proc have none to tell of, and leave them to
-// the end of the machine.
+// of a server do.
 func processesIn(dir string) []int {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is well formed
-	for _, link := range links {
-		at, err := os.Readlink(link)
-		if err != nil || at != real {
-			continue
-		}
-		program, err := os.Readlink(filepath.Join(filepath.Dir(link), "exe"))
-		if err != nil || !strings.HasPrefix(filepath.Base(program), "postgres") {
-			continue
-		}
-		if pid, err := strconv.Atoi(strings.Split(link, "/")[2]); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return daemon.In(dir, func(program string) bool { return strings.HasPrefix(program, "postgres") })
 }
 
 // sharedFiles returns the files of dynamic shared memory that a process maps.

@@ -2,9 +2,9 @@ package postgres
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/sqltext"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
@@ -14,6 +14,9 @@ import (
 // over loaded rows than row by row, and a foreign key needs the key that it
 // refers to.
 func (Dialect) Schema(d *workload.Definition) (before, after []string, err error) {
+	if err := sqltext.CheckTables(d.Tables); err != nil {
+		return nil, nil, err
+	}
 	s := schema{tables: d.Tables}
 	for _, t := range d.Tables {
 		text, err := s.table(t)
@@ -22,13 +25,9 @@ func (Dialect) Schema(d *workload.Definition) (before, after []string, err error
 		}
 		before = append(before, text)
 	}
-	for _, stage := range []func(workload.Table) ([]string, error){s.primaryKey, s.indexes, s.foreignKeys, s.sequences} {
+	for _, stage := range []func(workload.Table) []string{s.primaryKey, s.indexes, s.foreignKeys, s.sequences} {
 		for _, t := range d.Tables {
-			texts, err := stage(t)
-			if err != nil {
-				return nil, nil, err
-			}
-			after = append(after, texts...)
+			after = append(after, stage(t)...)
 		}
 	}
 	return before, after, nil
@@ -38,9 +37,6 @@ func (Dialect) Schema(d *workload.Definition) (before, after []string, err error
 type schema struct{ tables []workload.Table }
 
 func (schema) table(t workload.Table) (string, error) {
-	if len(t.Columns) == 0 {
-		return "", fmt.Errorf("table %s has no columns", t.Name)
-	}
 	lines := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		typ, err := columnType(c)
@@ -58,11 +54,7 @@ func (schema) table(t workload.Table) (string, error) {
 		}
 	}
 	text := "CREATE TABLE " + identifier(t.Name) + " (\n" + strings.Join(lines, ",\n") + "\n)"
-	switch {
-	case t.FillFactor == 0:
-	case t.FillFactor < 10 || t.FillFactor > 100:
-		return "", fmt.Errorf("table %s: fill factor %d is outside 10 to 100", t.Name, t.FillFactor)
-	default:
+	if t.FillFactor != 0 {
 		text += fmt.Sprintf(" WITH (fillfactor=%d)", t.FillFactor)
 	}
 	return text, nil
@@ -106,28 +98,18 @@ func columnType(c workload.Column) (string, error) {
 	}
 }
 
-func (schema) primaryKey(t workload.Table) ([]string, error) {
+func (schema) primaryKey(t workload.Table) []string {
 	if len(t.PrimaryKey) == 0 {
-		return nil, nil
+		return nil
 	}
-	if err := hasColumns(t, t.PrimaryKey, "primary key"); err != nil {
-		return nil, err
-	}
-	return []string{"ALTER TABLE " + identifier(t.Name) + " ADD PRIMARY KEY (" + list(t.PrimaryKey) + ")"}, nil
+	return []string{"ALTER TABLE " + identifier(t.Name) + " ADD PRIMARY KEY (" + list(t.PrimaryKey) + ")"}
 }
 
-func (schema) indexes(t workload.Table) ([]string, error) {
+func (schema) indexes(t workload.Table) []string {
 	var texts []string
 	for _, x := range t.Indexes {
-		if err := hasColumns(t, x.Columns, "index "+x.Name); err != nil {
-			return nil, err
-		}
 		on := identifier(x.Name) + " ON " + identifier(t.Name)
 		switch {
-		case x.Name == "":
-			return nil, fmt.Errorf("table %s has an index without a name", t.Name)
-		case x.FullText && (len(x.Columns) != 1 || x.Unique):
-			return nil, fmt.Errorf("table %s: full-text index %s needs exactly one column and can't be unique", t.Name, x.Name)
 		case x.FullText:
 			// 'simple' neither stems nor drops words: the same words are found
 			// whatever the language of the texts.
@@ -138,43 +120,24 @@ func (schema) indexes(t workload.Table) ([]string, error) {
 			texts = append(texts, "CREATE INDEX "+on+" ("+list(x.Columns)+")")
 		}
 	}
-	return texts, nil
+	return texts
 }
 
-func (s schema) foreignKeys(t workload.Table) ([]string, error) {
+func (s schema) foreignKeys(t workload.Table) []string {
 	var texts []string
 	for _, f := range t.Foreign {
-		if err := hasColumns(t, f.Columns, "foreign key "+f.Name); err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(s.tables, func(u workload.Table) bool { return u.Name == f.Table })
-		if i < 0 {
-			return nil, fmt.Errorf("table %s: foreign key %s refers to unknown table %s", t.Name, f.Name, f.Table)
-		}
-		key := s.tables[i].PrimaryKey
-		if len(key) != len(f.Columns) {
-			return nil, fmt.Errorf("table %s: foreign key %s has %d columns, the primary key of %s has %d", t.Name, f.Name, len(f.Columns), f.Table, len(key))
-		}
-		text := "ALTER TABLE " + identifier(t.Name) + " ADD"
+		text := "ALTER TABLE " + identifier(t.Name) + " ADD "
 		if f.Name != "" {
-			text += " CONSTRAINT " + identifier(f.Name)
+			text += "CONSTRAINT " + identifier(f.Name) + " "
 		}
-		text += " FOREIGN KEY (" + list(f.Columns) + ") REFERENCES " + identifier(f.Table) + " (" + list(key) + ")"
-		switch f.OnDelete {
-		case "":
-		case "cascade", "set null":
-			text += " ON DELETE " + strings.ToUpper(f.OnDelete)
-		default:
-			return nil, fmt.Errorf("table %s: foreign key %s: on delete %q is neither cascade nor set null", t.Name, f.Name, f.OnDelete)
-		}
-		texts = append(texts, text)
+		texts = append(texts, text+sqltext.Constraint(s.tables, f, identifier))
 	}
-	return texts, nil
+	return texts
 }
 
 // sequences moves the sequence of each identity column past the largest
 // loaded number; an empty table's starts at 1.
-func (schema) sequences(t workload.Table) ([]string, error) {
+func (schema) sequences(t workload.Table) []string {
 	var texts []string
 	for _, c := range t.Columns {
 		if !c.Identity {
@@ -183,58 +146,32 @@ func (schema) sequences(t workload.Table) ([]string, error) {
 		// pg_get_serial_sequence reads its first argument as an identifier in
 		// SQL, its second as the catalogue has it.
 		texts = append(texts, fmt.Sprintf("SELECT setval(pg_get_serial_sequence(%s, %s), coalesce(max(%s), 0) + 1, false) FROM %s",
-			literal(identifier(t.Name)), literal(catalogued(c.Name)), identifier(c.Name), identifier(t.Name)))
+			sqltext.Literal(identifier(t.Name)), sqltext.Literal(catalogued(c.Name)), identifier(c.Name), identifier(t.Name)))
 	}
-	return texts, nil
-}
-
-// hasColumns says which of names is not a column of t.
-func hasColumns(t workload.Table, names []string, what string) error {
-	if len(names) == 0 {
-		return fmt.Errorf("table %s: %s has no columns", t.Name, what)
-	}
-	for _, n := range names {
-		if !slices.ContainsFunc(t.Columns, func(c workload.Column) bool { return c.Name == n }) {
-			return fmt.Errorf("table %s: %s names unknown column %s", t.Name, what, n)
-		}
-	}
-	return nil
+	return texts
 }
 
 // list renders columns joined by commas.
-func list(names []string) string {
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = identifier(n)
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// literal renders text as a string constant.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+func list(names []string) string { return sqltext.List(names, identifier) }
 
 // catalogued is a name as the server's catalogue has it: plain names are folded
 // to lower case, as the server does where they stand without quotes in a
 // statement, and reserved words too, which can't. Other names stay as they are.
 func catalogued(name string) string {
 	lower := strings.ToLower(name)
-	if plain(name) || reserved(lower) {
+	if sqltext.Plain(name) || reserved(lower) {
 		return lower
 	}
 	return name
 }
 
-// plain says whether name is an identifier of ASCII letters, digits and
-// underscores.
-func plain(name string) bool { return nameStart(name) && strings.Trim(name, wordBytes) == "" }
-
 // identifier renders a name, in quotes only where it needs them.
 func identifier(name string) string {
 	name = catalogued(name)
-	if plain(name) && !reserved(name) {
+	if sqltext.Plain(name) && !reserved(name) {
 		return name
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return sqltext.Quoted(name, '"')
 }
 
 // reserved says whether a lower-case word can't name a table or column without

@@ -4,32 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
-)
-
-const (
-	// startTries bounds how often another port is tried.
-	startTries = 5
-	// probeEvery is how often a starting server is asked whether it is ready.
-	probeEvery = 10 * time.Millisecond
-	// quitWait bounds each step of ending a server by force.
-	quitWait = 5 * time.Second
-	// socketMax is the longest path of a Unix socket: 107 bytes on Linux, 103
-	// on the BSDs and macOS.
-	socketMax = 103
+	"github.com/loadstone-perf/loadstone/internal/engine/daemon"
 )
 
 // server is a running cluster.
@@ -39,15 +23,11 @@ type server struct {
 	address address
 	chosen  []choice
 	durable bool
+	logDir  string // that holds the log apart from the data; "" where it does not
 
-	process  *os.Process
-	kill     context.CancelFunc // ends the process through its command's context
-	log      *tail
-	answered bool          // it has been ready once
-	shared   []string      // shared memory files that the server mapped at its start
-	exited   chan struct{} // closed when the postmaster has been waited for
-	exit     error         // of the postmaster; read after exited
-	drained  chan struct{} // closed when no process holds the log's pipe any more
+	process  *daemon.Process
+	answered bool     // it has been ready once
+	shared   []string // shared memory files that the server mapped at its start
 
 	counters *counters
 	waits    *waits
@@ -66,37 +46,36 @@ func (in *installation) Start(ctx context.Context, m engine.Machine, c engine.Co
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	for try := 1; ; try++ {
-		port, err := freePort()
-		if err != nil {
+	if c.LogDir != "" {
+		if err := moveLog(ctx, m, c.LogDir); err != nil {
 			return nil, fmt.Errorf("start PostgreSQL: %w", err)
 		}
-		s, err := in.start(ctx, m, chosen, c.Durable, port)
-		if err == nil {
-			return s, nil
-		}
-		if !errors.Is(err, errPortTaken) || try == startTries {
-			return nil, fmt.Errorf("start PostgreSQL %s: %w", in.version, err)
-		}
 	}
+	var s *server
+	err = daemon.OnFreePort(func(port int) (err error) {
+		s, err = in.start(ctx, m, chosen, c.Durable, port)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL %s: %w", in.version, err)
+	}
+	s.logDir = c.LogDir
+	return s, nil
 }
-
-// errPortTaken says that somebody took the port between our look and the
-// server's.
-var errPortTaken = errors.New("the port is taken")
 
 // start tries once, with a port.
 func (in *installation) start(ctx context.Context, m engine.Machine, chosen []choice, durable bool, port int) (*server, error) {
-	dir, err := socketDir(ctx, m)
+	dir, err := daemon.SocketDir(ctx, m, filepath.Base(address{port: 65535}.socket()))
 	if err != nil {
 		return nil, err
 	}
-	s := &server{
-		in: in, machine: m, address: address{dir, port}, chosen: chosen, durable: durable,
-		log: &tail{}, exited: make(chan struct{}), drained: make(chan struct{}),
-	}
+	s := &server{in: in, machine: m, address: address{dir, port}, chosen: chosen, durable: durable}
 	s.counters, s.waits = newCounters(s), newWaits(s)
-	if err := s.launch(ctx); err != nil {
+	err = daemon.Put(ctx, m, configFile(m), render(chosen, dataDir(m), s.address))
+	if err == nil {
+		s.process, err = daemon.Start(ctx, m, in.program("postgres"), "--config-file="+configFile(m))
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.removeSocketDir())
 	}
 	if err := s.ready(ctx); err != nil {
@@ -104,115 +83,31 @@ func (in *installation) start(ctx context.Context, m engine.Machine, chosen []ch
 		now, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		cancel()
 		_ = s.Stop(now)
-		if strings.Contains(s.log.String(), "could not create any TCP/IP sockets") {
-			err = fmt.Errorf("%w: %w", errPortTaken, err)
+		if strings.Contains(s.Log(), "could not create any TCP/IP sockets") {
+			err = fmt.Errorf("%w: %w", daemon.ErrPortTaken, err)
 		}
 		return nil, err
 	}
 	return s, nil
 }
 
-// launch writes the configuration and starts the postmaster.
-func (s *server) launch(ctx context.Context) error {
-	data := dataDir(s.machine)
-	if err := put(ctx, s.machine, configFile(s.machine), render(s.chosen, data, s.address)); err != nil {
-		return err
-	}
-	// The pipe is ours rather than os/exec's so that the end of the postmaster
-	// and the end of the last process that writes to the log are two events.
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	// The server outlives Start's ctx: it ends with Stop.
-	life, kill := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := s.machine.Command(life, s.in.program("postgres"), "--config-file="+configFile(s.machine))
-	cmd.Stdout, cmd.Stderr = write, write
-	err = cmd.Start()
-	_ = write.Close()
-	if err != nil {
-		kill()
-		_ = read.Close()
-		return err
-	}
-	s.process, s.kill = cmd.Process, kill
-	go s.drain(read)
-	go s.wait(cmd)
-	return nil
-}
-
-// drain keeps the server's log until its last process has ended.
-func (s *server) drain(from io.ReadCloser) {
-	defer close(s.drained)
-	defer func() { _ = from.Close() }()
-	// The only error is of a broken pipe, which ends the log as well.
-	_, _ = io.Copy(s.log, from)
-}
-
-func (s *server) wait(cmd *exec.Cmd) {
-	s.exit = cmd.Wait()
-	s.kill()
-	close(s.exited)
-}
-
 // ready returns when the server answers.
 func (s *server) ready(ctx context.Context) error {
-	// alive ends with the server, so that no attempt or pause outlasts it.
-	alive, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-s.exited:
-			cancel()
-		case <-alive.Done():
+	err := s.process.Ready(ctx, func(ctx context.Context) error {
+		conn, err := s.connect(ctx)
+		if err != nil {
+			return err
 		}
-	}()
-	wall := clock.Real{}
-	for {
-		conn, err := s.connect(alive)
-		if err == nil {
-			s.answered, s.shared = true, sharedFiles(s.process.Pid)
-			return conn.Close(ctx)
-		}
+		return conn.Close(ctx)
+	}, func(err error) bool {
 		// 57P03: starting up, or in recovery. Any other answer is final.
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code != "57P03" {
-			return s.withLog(err)
-		}
-		if wall.SleepUntil(alive, wall.Now().Add(probeEvery)) == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			return s.withLog(fmt.Errorf("the server is not ready: %w", ctx.Err()))
-		}
-		<-s.exited
-		// What it said may still be on its way.
-		pause(s.drained)
-		return s.withLog(fmt.Errorf("the server ended: %w", exitError(s.exit)))
-	}
-}
-
-func (s *server) withLog(err error) error {
-	return fmt.Errorf("%w; its log ends:\n%s", err, s.log.last(20))
-}
-
-// exitError is err, or what to say of an exit with status 0.
-func exitError(err error) error {
+		refused, ok := errors.AsType[*pgconn.PgError](err)
+		return ok && refused.Code != "57P03"
+	})
 	if err == nil {
-		return errors.New("exit status 0")
+		s.answered, s.shared = true, sharedFiles(s.process.Pid())
 	}
 	return err
-}
-
-// pause waits for done, at most quitWait, and says whether it came.
-func pause(done <-chan struct{}) bool {
-	patience, cancel := context.WithTimeout(context.Background(), quitWait)
-	defer cancel()
-	select {
-	case <-done:
-		return true
-	case <-patience.Done():
-		return false
-	}
 }
 
 // connect opens a connection of the superuser to the maintenance database.
@@ -238,10 +133,10 @@ func (s *server) superuser() (*pgconn.Config, error) {
 }
 
 // Exited implements engine.Database.
-func (s *server) Exited() <-chan struct{} { return s.exited }
+func (s *server) Exited() <-chan struct{} { return s.process.Exited() }
 
 // Log implements engine.Database: at most the last 64 KiB.
-func (s *server) Log() string { return s.log.String() }
+func (s *server) Log() string { return s.process.Log() }
 
 // Endpoint tells people and other programs where the server listens.
 func (s *server) Endpoint() string {
@@ -268,68 +163,27 @@ func (s *server) end(ctx context.Context) error {
 	s.waits.close()
 	var cut error
 	select {
-	case <-s.exited:
-		cut = fmt.Errorf("the server had ended by itself: %w", exitError(s.exit))
+	case <-s.Exited():
+		cut = fmt.Errorf("the server had ended by itself: %w", s.process.Exit())
 	default:
-		if cut = s.shutDown(ctx); cut == nil && s.exit != nil {
-			cut = fmt.Errorf("the server ended with %w", s.exit)
+		// Fast shutdown, then the immediate one.
+		cut = s.process.End(ctx, syscall.SIGINT, syscall.SIGQUIT)
+		if cut == nil && s.process.Failure() != nil {
+			cut = fmt.Errorf("the server ended with %w", s.process.Failure())
 		}
 	}
 	// The context may be over, and the remains must go all the same.
 	after := context.WithoutCancel(ctx)
 	remains := errors.Join(s.clear(after), s.removeSocketDir())
 	if cut != nil {
-		return s.withLog(errors.Join(cut, remains))
+		return s.process.WithLog(errors.Join(cut, remains))
 	}
 	if !s.durable && remains == nil {
-		if _, err := run(s.machine.Command(ctx, s.in.program("initdb"), "--sync-only", "--pgdata", dataDir(s.machine))); err != nil {
+		if _, err := daemon.Run(s.machine.Command(ctx, s.in.program("initdb"), "--sync-only", "--pgdata", dataDir(s.machine))); err != nil {
 			return fmt.Errorf("make the files safe: %w", err)
 		}
 	}
 	return remains
-}
-
-// shutDown ends a postmaster that was running, by ever harder means.
-func (s *server) shutDown(ctx context.Context) error {
-	if ctx.Err() == nil {
-		// A failure means that the process has just ended.
-		_ = s.process.Signal(syscall.SIGINT)
-		select {
-		case <-s.exited:
-			return nil
-		case <-ctx.Done():
-		}
-	}
-	cut := fmt.Errorf("the server was cut off: %w", ctx.Err())
-	_ = s.process.Signal(syscall.SIGQUIT)
-	if !pause(s.exited) {
-		s.kill()
-		if !pause(s.exited) {
-			return errors.Join(cut, fmt.Errorf("the server's process %d does not end", s.process.Pid))
-		}
-	}
-	return cut
-}
-
-// freePort returns a TCP port on loopback that nobody listens on now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// socketDir makes a directory that only the machine's user may enter and whose
-// sockets' paths are short enough.
-func socketDir(ctx context.Context, m engine.Machine) (string, error) {
-	dir := filepath.Join(m.Dir(), "run")
-	if len(address{dir, 65535}.socket()) <= socketMax {
-		_, err := run(m.Command(ctx, "mkdir", "-p", "-m", "700", dir))
-		return dir, err
-	}
-	return run(m.Command(ctx, "mktemp", "-d", "/tmp/loadstone-XXXXXXXX"))
 }
 
 // removeSocketDir removes the socket's directory: a snapshot of the machine's

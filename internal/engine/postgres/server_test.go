@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/daemon"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
 )
 
@@ -85,7 +87,7 @@ func killed(t *testing.T, in *installation, m *enginetest.Local) {
 		t.Fatal(err)
 	}
 	key := strings.Fields(strings.Split(string(lock), "\n")[6])
-	if err := s.process.Kill(); err != nil {
+	if err := syscall.Kill(s.process.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Exited()
@@ -150,7 +152,7 @@ func goldenSchema(t *testing.T, in *installation, m *enginetest.Local) {
 func TestALongPathGetsAShortSocket(t *testing.T) {
 	short := enginetest.LocalMachine(t)
 	long := deep{short, filepath.Join(short.Dir(), strings.Repeat("d", 100))}
-	if _, err := run(short.Command(t.Context(), "mkdir", long.dir)); err != nil {
+	if _, err := daemon.Run(short.Command(t.Context(), "mkdir", long.dir)); err != nil {
 		t.Fatal(err)
 	}
 	in, err := New().Locate(t.Context(), engine.Want{Version: ">=15"})
@@ -161,7 +163,7 @@ func TestALongPathGetsAShortSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startServer(t, in.(*installation), long, nil)
-	if len(s.address.socket()) > socketMax || !strings.Contains(s.Endpoint(), s.address.socket()) {
+	if len(s.address.socket()) > 103 || !strings.Contains(s.Endpoint(), s.address.socket()) {
 		t.Errorf("socket %s, endpoint %s", s.address.socket(), s.Endpoint())
 	}
 	info, err := os.Stat(s.address.dir)
@@ -251,7 +253,7 @@ func portTaken(t *testing.T, in *installation, m *enginetest.Local) {
 	}
 	defer func() { _ = taken.Close() }()
 	s, err := in.start(t.Context(), m, nil, true, taken.Addr().(*net.TCPAddr).Port)
-	if !errors.Is(err, errPortTaken) {
+	if !errors.Is(err, daemon.ErrPortTaken) {
 		t.Errorf("%v, %v, want an error that makes Start try another port", s, err)
 	}
 }

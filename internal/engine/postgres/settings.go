@@ -41,7 +41,12 @@ func (s *server) Settings(ctx context.Context) ([]engine.Setting, error) {
 	for i, row := range result.Rows {
 		parameters[i] = parameter{string(row[0]), string(row[1]), string(row[2]), string(row[3]), string(row[4]), string(row[5]), string(row[6]) == "t"}
 	}
-	return compare(s.chosen, parameters), nil
+	out := compare(s.chosen, parameters)
+	if s.logDir == "" {
+		return out, nil
+	}
+	log, err := s.logSetting(ctx)
+	return append(out, log), err
 }
 
 // compare joins what was chosen with what the server says.
@@ -77,7 +82,7 @@ func compare(chosen []choice, parameters []parameter) []engine.Setting {
 // proof says whether a parameter is listed even at its default.
 func proof(name string) bool {
 	return slices.Contains([]string{"server_version", "data_checksums", "block_size", "wal_block_size", "wal_segment_size",
-		"server_encoding", "huge_pages", "huge_pages_status"}, name)
+		"server_encoding", "huge_pages", "huge_pages_status", "fsync", "synchronous_commit", "full_page_writes"}, name)
 }
 
 // why says where a value that nobody asked for is from.

@@ -4,15 +4,16 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
+	"github.com/loadstone-perf/loadstone/internal/provider/home"
 )
 
 // pipeBound is how long a command whose ctx has ended may keep its output
@@ -26,7 +27,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // kernel at the fork (clone3 with CLONE_INTO_CGROUP); v1 has no such thing,
 // there a shell enters and then becomes the program, so that the program's
 // first instruction is already confined.
-func command(ctx context.Context, h *home, g *group, who account, name string, args []string) *exec.Cmd {
+func command(ctx context.Context, h *home.Home, g *cgroup.Group, who home.Account, name string, args []string) *exec.Cmd {
 	path, err := exec.LookPath(name)
 	argv := append([]string{name}, args...)
 	if entry := entryScript(g, h); entry != "" {
@@ -39,63 +40,38 @@ func command(ctx context.Context, h *home, g *group, who account, name string, a
 	if err != nil {
 		cmd.Err = err
 	}
-	cmd.Dir = h.data()
+	cmd.Dir = h.Data()
 	search := os.Getenv("PATH")
 	if search == "" {
 		search = defaultPath
 	}
-	cmd.Env = []string{"PATH=" + search, "LANG=C", "TZ=UTC", "HOME=" + h.data()}
+	cmd.Env = []string{"PATH=" + search, "LANG=C", "TZ=UTC", "HOME=" + h.Data()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if who.change {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}
+	if who.Change {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(who.UID), Gid: uint32(who.GID)}
 	}
-	if g != nil && g.entry != nil {
+	if g != nil && g.Entry != nil {
 		cmd.SysProcAttr.UseCgroupFD = true
-		cmd.SysProcAttr.CgroupFD = int(g.entry.Fd())
+		cmd.SysProcAttr.CgroupFD = int(g.Entry.Fd())
 	}
-	cmd.Cancel = func() error { return killCommand(cmd.Process.Pid) }
+	cmd.Cancel = func() error { return cgroup.KillTree(cmd.Process.Pid) }
 	cmd.WaitDelay = pipeBound
 	return cmd
-}
-
-// killRounds is how often a command's tree is looked through for processes
-// that were forked while it was being killed.
-const killRounds = 3
-
-// killCommand kills a process with all that descend from it or are of its
-// group or session. It does not wait for their end.
-func killCommand(pid int) error {
-	known := []int{pid}
-	found := false
-	for range killRounds {
-		for _, s := range tree(known) {
-			known = append(known, s.pid)
-			err := syscall.Kill(s.pid, syscall.SIGKILL)
-			if err != nil && !errors.Is(err, syscall.ESRCH) {
-				return fmt.Errorf("kill process %d: %w", s.pid, err)
-			}
-			found = true
-		}
-	}
-	if !found {
-		return os.ErrProcessDone
-	}
-	return nil
 }
 
 // entryScript is what a shell does before it becomes the program: enter the
 // v1 cgroups (or, without any cgroup, leave a note of its process), and give
 // up where the owner has died meanwhile, since the watchdog may then have
 // looked already. It is empty where the kernel does all of it.
-func entryScript(g *group, h *home) string {
+func entryScript(g *cgroup.Group, h *home.Home) string {
 	var s strings.Builder
 	switch {
 	case g == nil:
-		fmt.Fprintf(&s, "read -r s </proc/$$/stat && printf '%%s\\n' \"$s\" >%s/$$ || exit 126\n", quote(h.run()))
-	case len(g.v1) == 0:
+		fmt.Fprintf(&s, "read -r s </proc/$$/stat && printf '%%s\\n' \"$s\" >%s/$$ || exit 126\n", quote(h.Run()))
+	case len(g.V1) == 0:
 		return ""
 	default:
-		for _, dir := range g.v1Dirs() {
+		for _, dir := range g.V1Dirs() {
 			fmt.Fprintf(&s, "echo 0 >%s || exit 126\n", quote(dir+"/cgroup.procs"))
 		}
 	}
@@ -171,7 +147,7 @@ done 2>/dev/null
 
 // startWatchdog starts the watchdog of an instance, in a session of its own
 // and outside the instance's cgroups.
-func startWatchdog(g *group, h *home) (*watchdog, error) {
+func startWatchdog(g *cgroup.Group, h *home.Home) (*watchdog, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("watchdog: %w", err)
@@ -179,9 +155,9 @@ func startWatchdog(g *group, h *home) (*watchdog, error) {
 	defer r.Close()
 	args := []string{"-c", watchScript, "loadstone-watchdog"}
 	if g == nil {
-		args = append(args, h.run())
+		args = append(args, h.Run())
 	} else {
-		args = append(append(args, ""), g.dirs()...)
+		args = append(append(args, ""), g.Dirs()...)
 	}
 	cmd := exec.Command("/bin/sh", args...)
 	cmd.Stdin = r
@@ -206,6 +182,3 @@ func (w *watchdog) stop() {
 	_ = w.cmd.Wait()
 	_ = w.pipe.Close()
 }
-
-// pidText is the base of /proc paths.
-func pidText(pid int) string { return "/proc/" + strconv.Itoa(pid) }

@@ -19,6 +19,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/providertest"
 	"github.com/loadstone-perf/loadstone/internal/rng"
+	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
 // saverVar says, in the environment of a test binary that a test started, in
@@ -88,13 +89,13 @@ func wholeOrNone(t *testing.T, cache string, round int) (found bool) {
 	t.Helper()
 	i := made(t, cache, provider.Shape{})
 	defer func() { _ = i.Close(t.Context()) }()
-	for _, dir := range []string{instances(cache), golden(cache)} {
+	for _, dir := range []string{instances(cache), filepath.Join(cache, "golden")} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if e.Name() != ".lock" && e.Name() != ".lock-state" && e.Name() != "state" && e.Name() != i.home.id {
+			if e.Name() != ".lock" && e.Name() != ".lock-state" && e.Name() != "state" && e.Name() != i.home.ID {
 				t.Errorf("round %d: left behind: %s", round, filepath.Join(dir, e.Name()))
 			}
 		}
@@ -210,7 +211,7 @@ func TestALargeStateIsVerifiedInSamples(t *testing.T) {
 	if err := os.WriteFile(path, []byte("begin"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, int64(wholeBound)*2); err != nil { // nearly all of it a hole
+	if err := os.Truncate(path, int64(512*unit.MiB)); err != nil { // nearly all of it a hole
 		t.Fatal(err)
 	}
 	if err := i.Save(t.Context(), "state", nil); err != nil {
@@ -223,7 +224,7 @@ func TestALargeStateIsVerifiedInSamples(t *testing.T) {
 	if !strings.HasPrefix(done.Verified, "sizes of 2 files and ") {
 		t.Errorf("verified %q", done.Verified)
 	}
-	saved := filepath.Join(golden(i.cache), "state", "data", "large")
+	saved := filepath.Join(i.cache, "golden", "state", "data", "large")
 	f, err := os.OpenFile(saved, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,8 @@
 //	run/        used where no cgroup can be had: a file for each process
 //	            that was started
 //
-// and cgroups named after it, made below Loadstone's own so that limits that
+// and, on Shape.LogVolume, another such directory whose data/ is for the
+// database's log; and cgroups named after it, made below Loadstone's own so that limits that
 // enclose Loadstone enclose the instance too. Commands run as an unprivileged
 // user where Loadstone is root: the user who called sudo, else "postgres",
 // else "nobody".
@@ -43,16 +44,6 @@
 // group and session (a daemon) escapes; no database server does this when it
 // is started in the foreground.
 //
-// # How golden states are restored
-//
-// By reflink where the file system has it, else by a parallel copy. Never by
-// an overlay mount: an overlay copies a whole file at its first write, for
-// PostgreSQL up to 1 GiB, and would do so in the measured window. After a
-// restore the files are on disk (nothing waits to be written back) and out of
-// the page cache, so that every trial starts equally cold; cache that
-// Loadstone had warmed would also be charged to Loadstone and give the
-// instance memory beyond its limit.
-//
 // The cgroup files are read and written directly: a dozen small files with
 // fixed formats, of which a library would hide the read-back that proof of
 // configuration needs.
@@ -67,40 +58,47 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
+	"github.com/loadstone-perf/loadstone/internal/provider/home"
 )
 
 // Provider makes instances on this machine.
 type Provider struct {
 	clk clock.Clock
 	// look finds out how this machine offers control groups; tests hide some.
-	look func() (layout, error)
+	look func() (cgroup.Layout, error)
 }
 
 // New returns the native provider.
-func New() provider.Provider { return Provider{clk: clock.Real{}, look: discover} }
+func New() provider.Provider { return Provider{clk: clock.Real{}, look: cgroup.Discover} }
 
 // Name implements provider.Provider.
 func (Provider) Name() string { return "native" }
 
 // Instance is one place for a server on this machine. It implements
-// provider.Instance, Machine, Shaped, Snapshotter and CounterSource.
+// provider.Instance, Machine, Shaped, Snapshotter, CounterSource and Volumes.
 type Instance struct {
 	clk    clock.Clock
 	shape  provider.Shape
 	cache  string
-	places layout
-	home   *home
-	user   account
-	group  *group // nil where no cgroup can be had
+	places cgroup.Layout
+	home   *home.Home
+	logs   *home.Home // on Shape.LogVolume; nil where there is none
+	user   home.Account
+	group  *cgroup.Group // nil where no cgroup can be had
 	watch  *watchdog
 
 	// mu serialises Close with itself and with Command's look at closed.
 	mu     sync.Mutex
 	closed bool
 }
+
+// closeBound is how long an instance's processes may take to go away.
+const closeBound = 30 * time.Second
 
 // names limits Request.Name to what is safe in paths of every kind.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -120,19 +118,27 @@ func (p Provider) provision(ctx context.Context, r provider.Request) (*Instance,
 	if !names.MatchString(r.Name) {
 		return nil, errors.New("the name is not 1 to 64 letters, digits, dots, dashes and underscores")
 	}
-	if err := asError(p.Check(ctx, r.Shape)); err != nil {
+	if r.Image != "" {
+		return nil, fmt.Errorf("image %q: instances on the machine itself have no images: remove it, or choose provider container", r.Image)
+	}
+	if err := cgroup.AsError(p.Check(ctx, r.Shape)); err != nil {
 		return nil, err
 	}
 	cache, err := filepath.Abs(r.Cache)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	who, err := unprivileged()
+	who, err := home.Unprivileged()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := sweep(ctx, p.clk, cache); err != nil {
-		return nil, fmt.Errorf("removing what an earlier run left: %w", err)
+	for _, dir := range []string{cache, logsOn(r.Shape.LogVolume)} {
+		if dir == "" {
+			continue
+		}
+		if _, err := sweep(ctx, p.clk, dir); err != nil {
+			return nil, fmt.Errorf("removing what an earlier run left: %w", err)
+		}
 	}
 	places, err := p.look()
 	if err != nil {
@@ -150,12 +156,14 @@ func (p Provider) provision(ctx context.Context, r provider.Request) (*Instance,
 // before, so that a crash in between leaves nothing unknown.
 func (i *Instance) make(ctx context.Context, name string) error {
 	for _, step := range []func() error{
-		func() (err error) { i.home, err = newHome(ctx, i.clk, i.cache, name, i.user); return err },
-		func() (err error) { i.group, err = i.places.plan(i.home.id, i.shape); return err },
-		func() error { return i.home.announce(i.group) },
-		func() error { return i.group.create(i.shape, i.user) },
+		func() (err error) { i.home, err = home.New(ctx, i.clk, instances(i.cache), name, i.user); return err },
+		func() error { return i.makeLogs(ctx, name) },
+		func() (err error) { i.group, err = i.places.Plan(i.home.ID, i.shape); return err },
+		func() error { return i.home.Announce(func(m *home.Mark) { m.Cgroups = i.group.Dirs() }) },
+		func() error { return i.group.Create(i.shape, i.Dir(), i.user.Own) },
 		func() (err error) { i.watch, err = startWatchdog(i.group, i.home); return err },
 		func() error { return i.prove(ctx) },
+		func() error { return i.proveLogs(ctx) },
 		func() error { return i.proveShape(ctx) },
 	} {
 		if err := ctx.Err(); err != nil {
@@ -169,10 +177,10 @@ func (i *Instance) make(ctx context.Context, name string) error {
 }
 
 // Dir implements provider.Machine.
-func (i *Instance) Dir() string { return i.home.data() }
+func (i *Instance) Dir() string { return i.home.Data() }
 
 // Confined says whether the instance's cgroups limit what it uses.
-func (i *Instance) Confined() bool { return i.group != nil && i.shape != provider.Shape{} }
+func (i *Instance) Confined() bool { return i.group != nil && cgroup.Confines(i.shape) }
 
 // Close implements provider.Instance. It takes at most closeBound, whether or
 // not ctx has ended.
@@ -188,14 +196,19 @@ func (i *Instance) Close(ctx context.Context) error {
 	// The watchdog stays until nothing runs any more, so that Loadstone may
 	// be killed at any point of its own Close.
 	if err := i.killAll(ctx); err != nil {
-		return fmt.Errorf("close %s: %w", i.home.id, err)
+		return fmt.Errorf("close %s: %w", i.home.ID, err)
 	}
 	i.watch.stop()
-	if err := i.group.remove(ctx, i.clk); err != nil {
-		return fmt.Errorf("close %s: %w", i.home.id, err)
+	if err := i.group.Remove(ctx, i.clk); err != nil {
+		return fmt.Errorf("close %s: %w", i.home.ID, err)
 	}
-	if err := i.home.remove(); err != nil {
-		return fmt.Errorf("close %s: %w", i.home.id, err)
+	if i.logs != nil {
+		if err := i.logs.Remove(); err != nil {
+			return fmt.Errorf("close %s: %w", i.home.ID, err)
+		}
+	}
+	if err := i.home.Remove(); err != nil {
+		return fmt.Errorf("close %s: %w", i.home.ID, err)
 	}
 	i.closed = true
 	return nil
@@ -203,9 +216,9 @@ func (i *Instance) Close(ctx context.Context) error {
 
 func (i *Instance) killAll(ctx context.Context) error {
 	if i.group != nil {
-		return i.group.kill(ctx, i.clk)
+		return i.group.Kill(ctx, i.clk)
 	}
-	return killTrees(ctx, i.clk, i.home.run())
+	return cgroup.KillTrees(ctx, i.clk, i.home.Run())
 }
 
 // prove runs one command in the instance and looks whether it was where it
@@ -215,12 +228,12 @@ func (i *Instance) killAll(ctx context.Context) error {
 func (i *Instance) prove(ctx context.Context) error {
 	out, err := i.Command(ctx, "/bin/sh", "-c", "cat /proc/self/cgroup").CombinedOutput()
 	if errors.Is(err, os.ErrPermission) {
-		return i.user.mayPass(i.Dir(), err)
+		return i.user.MayPass(i.Dir(), err)
 	}
 	if err != nil {
 		return fmt.Errorf("a first command in the instance failed: %w: %s", err, firstLine(out))
 	}
-	return i.group.holds(string(out))
+	return i.group.Holds(string(out))
 }
 
 func firstLine(b []byte) string {
@@ -241,7 +254,7 @@ func (i *Instance) Command(ctx context.Context, name string, args ...string) *ex
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed && cmd.Err == nil {
-		cmd.Err = fmt.Errorf("instance %s is closed", i.home.id)
+		cmd.Err = fmt.Errorf("instance %s is closed", i.home.ID)
 	}
 	return cmd
 }

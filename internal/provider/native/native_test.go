@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"unsafe"
 
@@ -19,6 +18,8 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
+	"github.com/loadstone-perf/loadstone/internal/provider/home"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
@@ -55,16 +56,16 @@ func TestTamperedLimitsDoNotMatch(t *testing.T) {
 	for _, c := range []struct {
 		knob, controller, file1, file2, value1, value2 string
 	}{
-		{knobCPUs, "cpu", "cpu.cfs_quota_us", "cpu.max", "40000", "40000 100000"},
-		{knobMemory, "memory", "memory.limit_in_bytes", "memory.max", "33554432", "33554432"},
-		{knobShares, "cpu", "cpu.shares", "cpu.weight", "1024", "100"},
+		{cgroup.KnobCPUs, "cpu", "cpu.cfs_quota_us", "cpu.max", "40000", "40000 100000"},
+		{cgroup.KnobMemory, "memory", "memory.limit_in_bytes", "memory.max", "33554432", "33554432"},
+		{cgroup.KnobShares, "cpu", "cpu.shares", "cpu.weight", "1024", "100"},
 	} {
-		version, dir := i.group.dirOf(c.controller)
+		version, dir := i.group.DirOf(c.controller)
 		file, value := c.file1, c.value1
 		if version == 2 {
 			file, value = c.file2, c.value2
 		}
-		if err := writeFile(filepath.Join(dir, file), value); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
 			t.Fatal(err)
 		}
 		knobs, err := i.Effective(t.Context())
@@ -87,205 +88,13 @@ func TestUnconfinedInstancesStayOutOfTheScheduler(t *testing.T) {
 	if i.group == nil {
 		t.Skip("no cgroup can be had")
 	}
-	for c, dir := range i.group.v1 {
+	for c, dir := range i.group.V1 {
 		if c == "cpu" || c == "cpuset" {
 			t.Errorf("an instance that is not confined is in %s", dir)
 		}
 	}
 	if i.Confined() {
 		t.Error("it says that it is confined")
-	}
-}
-
-func TestACPUAccountingThatSchedulesIsLeftAlone(t *testing.T) {
-	root := fixture(t, map[string]string{"joint/cgroup.procs": "", "apart/cgroup.procs": ""})
-	joint := place{mount: root, dir: filepath.Join(root, "joint"), with: []string{"cpu", "cpuacct"}}
-	apart := place{mount: root, dir: filepath.Join(root, "apart"), with: []string{"cpuacct"}}
-	for _, c := range []struct {
-		name    string
-		cpuacct place
-		shape   provider.Shape
-		want    bool
-	}{
-		{"mounted with cpu, not confined", joint, provider.Shape{}, false},
-		{"mounted with cpu, confined", joint, provider.Shape{CPUs: 1}, true},
-		{"mounted apart, not confined", apart, provider.Shape{}, true},
-	} {
-		l := layout{v1: map[string]place{"cpu": joint, "cpuacct": c.cpuacct}}
-		g, err := l.plan("x", c.shape)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := g != nil && g.v1["cpuacct"] != ""; got != c.want {
-			t.Errorf("%s: in cpuacct: %v", c.name, got)
-		}
-	}
-}
-
-// fixture makes files below a new directory.
-func fixture(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func TestLayoutIsReadFromProc(t *testing.T) {
-	const v1 = `25 30 0:22 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755
-26 25 0:23 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw
-27 25 0:24 / /sys/fs/cgroup/cpu,cpuacct rw shared:11 - cgroup cgroup rw,cpu,cpuacct
-28 25 0:25 /docker/ab /sys/fs/cgroup/mem\040ory rw master:3 shared:12 - cgroup cgroup rw,memory
-29 25 0:26 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd
-bad line
-`
-	const own1 = "4:memory:/docker/ab/inner\n3:cpuacct,cpu:/user\n1:name=systemd:/x\n0::/user.slice/a:b.scope\n"
-	l := parseLayout(v1, own1)
-	for controller, want := range map[string]string{
-		"cpu":     "/sys/fs/cgroup/cpu,cpuacct/user",
-		"cpuacct": "/sys/fs/cgroup/cpu,cpuacct/user",
-		"memory":  "/sys/fs/cgroup/mem ory/inner",
-	} {
-		if got := l.v1[controller].dir; got != want {
-			t.Errorf("%s is in %q, want %q", controller, got, want)
-		}
-	}
-	if got, want := l.v2.dir, "/sys/fs/cgroup/unified/user.slice/a:b.scope"; got != want {
-		t.Errorf("v2 is in %q, want %q", got, want)
-	}
-	if with := l.v1["cpu"].with; fmt.Sprint(with) != "[cpu cpuacct]" {
-		t.Errorf("cpu is mounted with %v", with)
-	}
-	// In a container the path may lie outside of what is mounted.
-	outside := parseLayout("28 25 0:25 /a/b /cg rw - cgroup2 cgroup2 rw\n", "0::/../c\n")
-	if outside.v2.dir != "/cg" || outside.v2.mount != "/cg" {
-		t.Errorf("a path outside of the mount gives %+v", outside.v2)
-	}
-	if none := parseLayout("", ""); none.v2.dir != "" || len(none.v1) > 0 {
-		t.Errorf("nothing gives %+v", none)
-	}
-}
-
-// tree2 is a v2 hierarchy like systemd's: our scope is delegated and has us
-// in it, the slice above holds no process.
-func tree2(t *testing.T, more map[string]string) layout {
-	files := map[string]string{
-		"cgroup.procs": "1\n", "cgroup.controllers": "cpu memory io cpuset pids\n", "cgroup.subtree_control": "cpu memory pids\n",
-		"app/cgroup.type": "domain\n", "app/cgroup.procs": "", "app/cgroup.controllers": "cpu memory io\n", "app/cgroup.subtree_control": "memory\n",
-		"app/us/cgroup.type": "domain\n", "app/us/cgroup.procs": "77\n", "app/us/cgroup.controllers": "cpu memory io\n", "app/us/cgroup.subtree_control": "",
-	}
-	for name, text := range more {
-		files[name] = text
-	}
-	root := fixture(t, files)
-	return layout{v2: place{mount: root, dir: filepath.Join(root, "app/us")}}
-}
-
-func TestV2ParentIsTheNearestThatOffersTheControllers(t *testing.T) {
-	for _, c := range []struct {
-		name, want, reason string
-		need               []string
-		more               map[string]string
-	}{
-		{name: "none needed", want: "app/us"},
-		{name: "enabled above", need: []string{"memory"}, want: "app"},
-		{name: "can be enabled above", need: []string{"cpu"}, want: "app"},
-		{name: "only at the root", need: []string{"cpuset"}, want: "."},
-		{name: "nowhere", need: []string{"hugetlb"}, reason: "hugetlb is not available"},
-		{name: "processes in the way", need: []string{"cpu"}, want: ".", more: map[string]string{"app/cgroup.procs": "9\n"}},
-		{name: "our cgroup has a limit", need: []string{"memory"}, reason: "has limits of its own", more: map[string]string{"app/us/memory.max": "1000000\n"}},
-		{name: "a quota above", need: []string{"cpuset"}, reason: "has limits of its own", more: map[string]string{"app/cpu.max": "5000 100000\n"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := tree2(t, c.more)
-			dir, err := l.parent2(c.need)
-			if c.reason != "" {
-				if err == nil || !strings.Contains(err.Error(), c.reason) {
-					t.Errorf("got %q, %v", dir, err)
-				}
-				return
-			}
-			if rel, _ := filepath.Rel(l.v2.mount, dir); err != nil || rel != c.want {
-				t.Errorf("got %q, %v; want %q", rel, err, c.want)
-			}
-		})
-	}
-}
-
-func TestV2LimitsAreWrittenAndReadBack(t *testing.T) {
-	dir := fixture(t, map[string]string{
-		"cpu.max": "max 100000", "cpu.weight": "100", "cpuset.cpus": "", "cpuset.mems.effective": "0",
-		"memory.max": "max", "memory.swap.max": "max",
-	})
-	g := &group{v1: map[string]string{}, v2: dir}
-	i := &Instance{group: g, shape: provider.Shape{}}
-	shape := provider.Shape{CPUs: 1.5, CPUSet: "0-1", Memory: unit.GiB, CPUShares: 3072}
-	// Plain files are not cut by a write as the kernel's are.
-	for _, f := range []string{"cpu.max", "cpu.weight", "memory.max", "memory.swap.max"} {
-		if err := os.Truncate(filepath.Join(dir, f), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := g.limit(shape); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{
-		"cpu.max": "150000 100000", "cpu.weight": "300", "cpuset.cpus": "0-1", "memory.max": "1073741824", "memory.swap.max": "0",
-	} {
-		if got, err := readLine(filepath.Join(dir, file)); err != nil || got != want {
-			t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
-		}
-	}
-	l, err := limitsOf(2, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range []provider.Knob{cpusKnob(shape, l), cpusetKnob(shape, l), memoryKnob(shape, l), swapKnob(shape, l), sharesKnob(shape, l)} {
-		if !k.Matches || k.Intended == "" {
-			t.Errorf("read back: %+v", k)
-		}
-	}
-	for _, k := range []provider.Knob{cpusKnob(i.shape, l), cpusetKnob(i.shape, l), memoryKnob(i.shape, l), sharesKnob(i.shape, l)} {
-		if k.Matches {
-			t.Errorf("nothing was asked for, yet it matches: %+v", k)
-		}
-	}
-}
-
-func TestEnclosingLimitsNarrowTheRoom(t *testing.T) {
-	root := fixture(t, map[string]string{
-		"a/cpu.max": "max 100000\n", "a/memory.max": "500000000\n",
-		"a/b/cpu.max": "70000 100000\n", "a/b/memory.max": "max\n",
-	})
-	r := room{cpus: []int{0, 1}, memory: 8 * unit.GiB}
-	if err := r.narrow(2, filepath.Join(root, "a/b"), root); err != nil {
-		t.Fatal(err)
-	}
-	if r.most() != 0.7 || r.memory != 500000000 {
-		t.Errorf("%v CPUs and %d bytes are left", r.most(), r.memory)
-	}
-}
-
-func TestSharesAndWeightsHaveTheSameDefault(t *testing.T) {
-	// From kernel/sched/core.c: a weight w is scaled by 1024/100.
-	for _, c := range []struct{ shares, weight int }{
-		{2, 1}, {10, 1}, {512, 50}, {1024, 100}, {2048, 200}, {102400, 10_000}, {262144, 10_000},
-	} {
-		if got := weightOf(c.shares); got != c.weight {
-			t.Errorf("%d shares are weight %d, want %d", c.shares, got, c.weight)
-		}
-	}
-	for w := 1; w <= 10_000; w++ {
-		if got := weightOf(sharesOf(w)); got != w {
-			t.Fatalf("weight %d becomes %d on the way through shares", w, got)
-		}
 	}
 }
 
@@ -301,7 +110,7 @@ func TestSweepLeavesWhatIsNotItsOwn(t *testing.T) {
 	if err := os.Mkdir(copied, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeMark(copied, live.home.mark); err != nil {
+	if err := home.WriteMark(copied, live.home.Mark); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(copied, "lock"), nil, 0o600); err != nil {
@@ -320,44 +129,44 @@ func TestSweepLeavesWhatIsNotItsOwn(t *testing.T) {
 
 // abandon makes what an owner leaves that was killed together with its
 // watchdog: an instance whose lock is free, with a process in it.
-func abandon(t *testing.T, cache string, edit func(*mark)) (dir string, left *exec.Cmd) {
+func abandon(t *testing.T, cache string, edit func(*home.Mark)) (dir string, left *exec.Cmd) {
 	t.Helper()
 	i := made(t, cache, provider.Shape{})
 	i.watch.stop()
-	edit(&i.home.mark)
-	if err := writeMark(i.home.dir, i.home.mark); err != nil {
+	edit(&i.home.Mark)
+	if err := home.WriteMark(i.home.Dir, i.home.Mark); err != nil {
 		t.Fatal(err)
 	}
 	left = i.Command(context.Background(), "sleep", "1000")
 	if err := left.Start(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(pidText(left.Process.Pid) + "/stat")
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(left.Process.Pid) + "/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(i.home.run(), strconv.Itoa(left.Process.Pid)), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(i.home.Run(), strconv.Itoa(left.Process.Pid)), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.home.lock.Close(); err != nil {
+	if err := i.home.Abandon(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = left.Process.Kill()
 		_ = left.Wait()
 	})
-	return i.home.dir, left
+	return i.home.Dir, left
 }
 
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	cache := open(t)
-	dir, left := abandon(t, cache, func(*mark) {})
-	m, ok := readMark(dir)
+	dir, left := abandon(t, cache, func(*home.Mark) {})
+	m, ok := home.ReadMark(dir)
 	if !ok {
 		t.Fatal("no mark")
 	}
-	half := filepath.Join(instances(cache), making+"half-1")
-	state := filepath.Join(golden(cache), unfinished+"state")
+	half := filepath.Join(instances(cache), ".making-half-1")
+	state := filepath.Join(cache, "golden", ".unfinished-state")
 	for _, d := range []string{half, state} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -381,59 +190,27 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 }
 
 func TestSweepAfterARebootKillsNobody(t *testing.T) {
-	if _, err := discover(); err != nil {
+	if _, err := cgroup.Discover(); err != nil {
 		t.Fatal(err)
 	}
 	cache := open(t)
 	var groups []string
-	dir, left := abandon(t, cache, func(m *mark) { m.Boot = "another boot"; groups = m.Cgroups })
+	dir, left := abandon(t, cache, func(m *home.Mark) { m.Boot = "another boot"; groups = m.Cgroups })
 	if _, err := Sweep(cache); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory stays: %v", err)
 	}
-	if now, err := readStat(left.Process.Pid); err != nil || now.state == 'Z' {
+	if now, err := cgroup.ReadStat(left.Process.Pid); err != nil || now.State == 'Z' {
 		t.Errorf("a process was killed whose id is from another boot: %v", err)
 	}
 	_ = left.Process.Kill()
 	_ = left.Wait()
 	for _, g := range groups {
-		if err := removeCgroup(t.Context(), clock.Real{}, g); err != nil {
+		if err := cgroup.RemoveDir(t.Context(), clock.Real{}, g); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-func TestAProcessIDThatIsUsedAgainIsNotKilled(t *testing.T) {
-	run := t.TempDir()
-	other := exec.Command("sleep", "1000")
-	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
-	s, err := os.ReadFile(pidText(other.Process.Pid) + "/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	note := filepath.Join(run, strconv.Itoa(other.Process.Pid))
-	if err := os.WriteFile(note, s, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := noted(run); len(got) != 1 {
-		t.Fatalf("the process itself is not recognised: %v", got)
-	}
-	f := strings.Fields(string(s))
-	f[21] = "1" // field 22, the start time
-	if err := os.WriteFile(note, []byte(strings.Join(f, " ")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := killTrees(t.Context(), clock.Real{}, run); err != nil {
-		t.Fatal(err)
-	}
-	if now, err := readStat(other.Process.Pid); err != nil || now.state == 'Z' {
-		t.Errorf("another process with the same id was killed: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
 	"github.com/loadstone-perf/loadstone/internal/provider/providertest"
 )
 
@@ -38,9 +39,9 @@ const layoutVar = "LOADSTONE_NATIVE_LAYOUT"
 func subject() provider.Provider {
 	p := New().(Provider)
 	if os.Getenv(layoutVar) == "v1" {
-		p.look = func() (layout, error) {
-			l, err := discover()
-			l.v2 = place{}
+		p.look = func() (cgroup.Layout, error) {
+			l, err := cgroup.Discover()
+			l.V2 = cgroup.Place{}
 			return l, err
 		}
 	}
@@ -55,8 +56,8 @@ func TestSuite(t *testing.T) {
 // TestSuiteOnV1Alone runs the suite as on a machine without the v2 hierarchy:
 // every process enters, is counted and is killed through v1.
 func TestSuiteOnV1Alone(t *testing.T) {
-	l, err := discover()
-	if err != nil || len(l.v1) == 0 || l.v2.dir == "" {
+	l, err := cgroup.Discover()
+	if err != nil || len(l.V1) == 0 || l.V2.Dir == "" {
 		t.Skipf("needs both hierarchies, to hide one: %v", err)
 	}
 	t.Setenv(layoutVar, "v1")
@@ -108,18 +109,18 @@ func TestSuiteWithoutRights(t *testing.T) {
 // handed over, as systemd does with Delegate=yes. The kernel places the
 // processes there at the fork.
 func TestSuiteInADelegatedCgroup(t *testing.T) {
-	l, err := discover()
-	if err != nil || l.v2.dir == "" || os.Geteuid() != 0 {
+	l, err := cgroup.Discover()
+	if err != nil || l.V2.Dir == "" || os.Geteuid() != 0 {
 		t.Skipf("needs root and a v2 hierarchy: %v", err)
 	}
-	slice := filepath.Join(l.v2.dir, groupName("test-"+filepath.Base(t.TempDir())+filepath.Base(open(t))))
+	slice := filepath.Join(l.V2.Dir, cgroup.Name("test-"+filepath.Base(t.TempDir())+filepath.Base(open(t))))
 	scope := filepath.Join(slice, "scope")
 	for _, dir := range []string{slice, scope} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := removeCgroup(context.Background(), clock.Real{}, dir); err != nil {
+			if err := cgroup.RemoveDir(context.Background(), clock.Real{}, dir); err != nil {
 				t.Error(err)
 			}
 		})
@@ -144,7 +145,7 @@ func TestSuiteInADelegatedCgroup(t *testing.T) {
 // special surroundings can tell that it did.
 func tellPlace(t *testing.T) {
 	i := made(t, open(t), provider.Shape{})
-	for _, dir := range i.group.dirs() {
+	for _, dir := range i.group.Dirs() {
 		t.Logf("an instance is in %s", dir)
 	}
 }
@@ -168,8 +169,8 @@ func TestTheWatchdogRemovesTheCgroups(t *testing.T) {
 	if err := i.watch.cmd.Wait(); err != nil {
 		t.Errorf("the watchdog ended with %v", err)
 	}
-	for _, dir := range i.group.dirs() {
-		if exists(dir) {
+	for _, dir := range i.group.Dirs() {
+		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s is still there", dir)
 		}
 	}

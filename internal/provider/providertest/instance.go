@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,6 +32,12 @@ func checkNamesTheKnob(t *testing.T, s suite) {
 		{"instance.memory", provider.Shape{Memory: 1 << 60}},
 		{"instance.cpu_shares", provider.Shape{CPUShares: 1}},
 		{"instance.cpu_shares", provider.Shape{CPUShares: 1 << 20}},
+		{"instance.mems", provider.Shape{Mems: "0-"}},
+		{"instance.mems", provider.Shape{Mems: "4000"}},
+		{"instance.disk_read", provider.Shape{ReadBytesPS: -1}},
+		{"instance.disk_write", provider.Shape{WriteBytesPS: 1}},
+		{"instance.disk_read_ops", provider.Shape{ReadOpsPS: -1}},
+		{"instance.disk_write_ops", provider.Shape{WriteOpsPS: 1 << 40}},
 	} {
 		found := false
 		for _, p := range s.new().Check(t.Context(), c.shape) {
@@ -151,7 +158,24 @@ func startServer(ctx context.Context, m provider.Machine) (*exec.Cmd, []string, 
 	if _, err := fmt.Fscan(out, &pids[0], &pids[1], &pids[2]); err != nil {
 		return nil, nil, fmt.Errorf("the server printed no processes: %w", err)
 	}
-	return cmd, pids[:], nil
+	return cmd, hostPIDs(m, pids[:]), nil
+}
+
+// hostPIDs translates process ids of instances that count their own.
+func hostPIDs(m provider.Machine, pids []string) []string {
+	own, ok := m.(interface{ HostPID(int) (int, bool) })
+	if !ok {
+		return pids
+	}
+	for i, p := range pids {
+		// What can't be translated stays nonsense and fails the test.
+		inside, _ := strconv.Atoi(p)
+		pids[i] = "unknown"
+		if host, ok := own.HostPID(inside); ok {
+			pids[i] = strconv.Itoa(host)
+		}
+	}
+	return pids
 }
 
 func cancelKillsTheWholeCommand(t *testing.T, s suite) {
@@ -195,11 +219,11 @@ func closeKillsWhatRuns(t *testing.T, s suite) {
 }
 
 // small is a shape with every knob.
-var small = provider.Shape{CPUs: 0.5, CPUSet: "0", Memory: 64 * unit.MiB, CPUShares: 512}
+var small = provider.Shape{CPUs: 0.5, CPUSet: "0", Mems: "0", Memory: 64 * unit.MiB, CPUShares: 512}
 
 func shapeIsReadBack(t *testing.T, s suite) {
 	for _, shape := range []provider.Shape{
-		{}, {CPUs: 0.25}, {CPUSet: "0"}, {Memory: 128*unit.MiB + 1}, {CPUShares: 2}, {CPUShares: 3000}, small,
+		{}, {CPUs: 0.25}, {CPUSet: "0"}, {Memory: 128*unit.MiB + 1}, {CPUShares: 2}, {CPUShares: 3000}, {Mems: "0"}, small,
 	} {
 		t.Run(fmt.Sprintf("%+v", shape), func(t *testing.T) {
 			m := s.machine(t, s.dir(t), shape)
@@ -220,6 +244,9 @@ func shapeIsReadBack(t *testing.T, s suite) {
 			}
 			if k := byName["instance.cpus"]; (shape.CPUs > 0) != (k.Intended != "") {
 				t.Errorf("instance.cpus: %+v", k)
+			}
+			if k := byName["instance.mems"]; k.Intended != shape.Mems {
+				t.Errorf("instance.mems: %+v", k)
 			}
 			cpus, mem := m.Capacity()
 			if shape.CPUs > 0 && cpus != shape.CPUs {
@@ -284,6 +311,80 @@ func cpuTime(t *testing.T, m provider.Machine) float64 {
 	user, _ := counter(t, m, "cpu_user_s")
 	system, _ := counter(t, m, "cpu_system_s")
 	return user + system
+}
+
+// diskLimitsAreReadBack needs a directory on a disk; where it is on none, the
+// provision must fail and name the knobs.
+func diskLimitsAreReadBack(t *testing.T, s suite) {
+	shape := provider.Shape{ReadBytesPS: 32 * unit.MiB, WriteBytesPS: 16 * unit.MiB, ReadOpsPS: 2000, WriteOpsPS: 1000}
+	p := s.new()
+	if problems := p.Check(t.Context(), shape); len(problems) > 0 {
+		missing(t, problems[0].Knob+": "+problems[0].Reason)
+	}
+	inst, err := p.Provision(t.Context(), provider.Request{Name: "subject", Shape: shape, Cache: s.dir(t)})
+	if err != nil {
+		if !strings.Contains(err.Error(), "is on no disk") || !strings.Contains(err.Error(), "instance.disk_read") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	defer func() {
+		if err := inst.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	knobs, err := inst.(provider.Shaped).Effective(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"instance.disk_read": "32MiB/s", "instance.disk_write": "16MiB/s",
+		"instance.disk_read_ops": "2000/s", "instance.disk_write_ops": "1000/s",
+	}
+	for _, k := range knobs {
+		if text, ok := want[k.Name]; ok {
+			delete(want, k.Name)
+			if !k.Matches || k.Intended != text || !strings.HasPrefix(k.Effective, text) {
+				t.Errorf("knob %+v", k)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not read back: %v", want)
+	}
+}
+
+// diskLimitSlows writes past the page cache, more than a second may carry. A
+// disk would do it in a tenth of the time.
+func diskLimitSlows(t *testing.T, s suite) {
+	const rate, bytes = 4 << 20, 6 << 20
+	shape := provider.Shape{WriteBytesPS: rate}
+	p := s.new()
+	if problems := p.Check(t.Context(), shape); len(problems) > 0 {
+		missing(t, problems[0].Knob+": "+problems[0].Reason)
+	}
+	inst, err := p.Provision(t.Context(), provider.Request{Name: "subject", Shape: shape, Cache: s.dir(t)})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := inst.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	m, ok := inst.(provider.Machine)
+	if !ok {
+		t.Skip("instances of this provider run no programs")
+	}
+	began := clock.Real{}.Now()
+	out, err := m.Command(t.Context(), "dd", "if=/dev/zero", "of=file", "bs=1M", fmt.Sprintf("count=%d", bytes>>20), "oflag=direct").CombinedOutput()
+	if err != nil {
+		t.Skipf("no writing past the page cache here: %s", out)
+	}
+	// The kernel grants a first slice before it makes anybody wait.
+	if took := (clock.Real{}).Now().Sub(began).Seconds(); took < 0.6*bytes/rate {
+		t.Errorf("%d bytes took %v s at %d bytes a second", bytes, took, rate)
+	}
 }
 
 func memoryLimitKills(t *testing.T, s suite) {

@@ -49,6 +49,8 @@ func Run(t *testing.T, newProvider func() provider.Provider, cache string) {
 		{"ShapeIsReadBack", shapeIsReadBack},
 		{"CommandsAreInsideTheShape", commandsAreInsideTheShape},
 		{"QuotaLimits", quotaLimits},
+		{"DiskLimitsAreReadBack", diskLimitsAreReadBack},
+		{"DiskLimitSlows", diskLimitSlows},
 		{"MemoryLimitKills", memoryLimitKills},
 		{"CountersCountTheCPU", countersCountTheCPU},
 		{"CancelledProvisionLeavesNothing", cancelledProvisionLeavesNothing},

@@ -2,7 +2,6 @@ package dvdstore_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,36 +13,8 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
-// loaded is a workload in a database of its own on a real server.
-type loaded struct {
-	d  *workload.Definition
-	db engine.Database
-}
-
-func (l loaded) open(t *testing.T) *engine.Session {
-	t.Helper()
-	s, err := l.db.Open(t.Context(), l.d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// ask runs sql and returns its values, row after row.
-func ask(t *testing.T, c workload.Conn, sql string) []workload.Value {
-	t.Helper()
-	r, err := c.Run(t.Context(), &workload.Statement{Index: -1, Name: sql, Text: sql}, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	// The result lives until the next call only.
-	out := slices.Clone(r.Values)
-	for i := range out {
-		out[i].Str = slices.Clone(out[i].Str)
-	}
-	return out
-}
+// loaded is the workload in a database of its own on a real server.
+type loaded struct{ enginetest.Subject }
 
 // texts are the texts among values.
 func texts(values []workload.Value) []string {
@@ -59,7 +30,7 @@ func texts(values []workload.Value) []string {
 // run calls statement name with arguments.
 func (l loaded) run(t *testing.T, c workload.Conn, name string, args ...any) workload.Result {
 	t.Helper()
-	for _, st := range l.d.Statements {
+	for _, st := range l.Definition.Statements {
 		if st.Name != name {
 			continue
 		}
@@ -94,7 +65,7 @@ func (l loaded) purchase(t *testing.T, c workload.Conn, pairs ...int) int64 {
 	args, net := make([]any, 5, 5+len(pairs)), int64(0)
 	for i, p := range pairs {
 		if args = append(args, p); i%2 == 0 {
-			for _, price := range ask(t, c, fmt.Sprintf("SELECT price FROM products WHERE prod_id = %d", p)) {
+			for _, price := range enginetest.Ask(t, c, fmt.Sprintf("SELECT price FROM products WHERE prod_id = %d", p)) {
 				net += price.Int * int64(pairs[i+1])
 			}
 		}
@@ -103,62 +74,22 @@ func (l loaded) purchase(t *testing.T, c workload.Conn, pairs ...int) int64 {
 	return l.run(t, c, "purchase", args...).Values[0].Int
 }
 
-// check runs the checks of the given names, or all of them where none is
-// given, and returns those that do not hold.
-func (l loaded) check(t *testing.T, c workload.Conn, tally workload.Tally, names ...string) map[string]string {
-	t.Helper()
-	failed := map[string]string{}
-	for _, check := range l.d.Checks {
-		if len(names) > 0 && !slices.Contains(names, check.Name) {
-			continue
-		}
-		q := *check.Query
-		q.Index = -1
-		r, err := c.Run(t.Context(), &q, nil)
-		if err != nil {
-			t.Fatalf("check %s: %v", check.Name, err)
-		}
-		if len(r.Values) != 1 || r.Values[0].Kind != workload.Integer {
-			t.Fatalf("check %s gave %v, want a whole number", check.Name, r.Values)
-		}
-		var least, most int64
-		if check.Want != nil {
-			least, most = check.Want(tally)
-		}
-		if n := r.Values[0].Int; n < least || n > most {
-			failed[check.Name] = fmt.Sprintf("found %d, want %d to %d", n, least, most)
-		}
-	}
-	return failed
-}
-
-// server starts PostgreSQL for the test.
-func server(t *testing.T) engine.Database {
-	t.Helper()
-	return enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
-}
-
 // load loads the workload into database name.
 func load(t *testing.T, db engine.Database, name string, params map[string]string) loaded {
 	t.Helper()
-	d := *define(t, params)
-	d.Database = name
-	if _, err := db.Load(t.Context(), &d, engine.LoadOptions{Workers: 2}); err != nil {
-		t.Fatalf("load %v: %v", params, err)
-	}
-	return loaded{&d, db}
+	return loaded{enginetest.Load(t, db, name, define(t, params))}
 }
 
 // TestOnPostgreSQL loads each mode into a real server and sees that the
 // procedures mean what they say, under concurrent users too.
 func TestOnPostgreSQL(t *testing.T) {
-	db := server(t)
+	db := enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
 	strict := load(t, db, "strict", map[string]string{"size": "small"})
 	compat := load(t, db, "compat", map[string]string{"size": "1MB", "mode": "compat"})
 	t.Run("FreshDataPassChecks", func(t *testing.T) {
 		for _, l := range []loaded{strict, compat} {
-			if failed := l.check(t, l.open(t).Conn(), workload.Tally{}); len(failed) > 0 {
-				t.Errorf("%s: %v", l.d.Database, failed)
+			if failed := l.Check(t, l.Open(t).Conn(), workload.Tally{}); len(failed) > 0 {
+				t.Errorf("%s: %v", l.Name, failed)
 			}
 		}
 	})
@@ -173,21 +104,9 @@ func TestOnPostgreSQL(t *testing.T) {
 	t.Run("StrictLosesNoUpdate", strict.contention)
 }
 
-// inside runs f in a transaction that is rolled back.
-func inside(t *testing.T, c workload.Conn, f func()) {
-	t.Helper()
-	if err := c.Tx(t.Context(), workload.Begin); err != nil {
-		t.Fatal(err)
-	}
-	f()
-	if err := c.Tx(t.Context(), workload.Rollback); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (l loaded) searches(t *testing.T) {
-	c := l.open(t).Conn()
-	first := texts(ask(t, c, "SELECT title, actor FROM products WHERE prod_id = 3"))
+	c := l.Open(t).Conn()
+	first := texts(enginetest.Ask(t, c, "SELECT title, actor FROM products WHERE prod_id = 3"))
 	words := strings.Fields(first[0])
 	for _, terms := range []string{first[0], words[1] + " " + words[0], strings.ToLower(first[0])} {
 		r := l.run(t, c, "browse_by_title", 9, terms)
@@ -218,20 +137,20 @@ func (l loaded) searches(t *testing.T) {
 }
 
 func (l loaded) history(t *testing.T) {
-	c := l.open(t).Conn()
-	busy := ask(t, c, "SELECT customerid FROM cust_hist GROUP BY customerid HAVING count(*) > 12 ORDER BY 1 LIMIT 1")[0].Int
+	c := l.Open(t).Conn()
+	busy := enginetest.Ask(t, c, "SELECT customerid FROM cust_hist GROUP BY customerid HAVING count(*) > 12 ORDER BY 1 LIMIT 1")[0].Int
 	r := l.run(t, c, "login", fmt.Sprintf("user%d", busy), "password")
 	if r.Rows() != 10 || r.Columns != 4 || r.Values[0].Int != busy {
 		t.Errorf("customer %d: %d rows of %d columns", busy, r.Rows(), r.Columns)
 	}
 	got := texts(r.Values)
-	want := texts(ask(t, c, fmt.Sprintf(`SELECT p.title, p.actor, q.title FROM cust_hist h
+	want := texts(enginetest.Ask(t, c, fmt.Sprintf(`SELECT p.title, p.actor, q.title FROM cust_hist h
 		JOIN products p ON p.prod_id = h.prod_id JOIN products q ON q.prod_id = p.common_prod_id
 		WHERE h.customerid = %d ORDER BY h.orderid DESC, h.prod_id LIMIT 10`, busy)))
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("customer %d: history %v, want %v", busy, got, want)
 	}
-	idle := ask(t, c, `SELECT customerid FROM customers c WHERE NOT EXISTS (
+	idle := enginetest.Ask(t, c, `SELECT customerid FROM customers c WHERE NOT EXISTS (
 		SELECT 1 FROM cust_hist h WHERE h.customerid = c.customerid) ORDER BY 1 LIMIT 1`)[0].Int
 	if r := l.run(t, c, "login", fmt.Sprintf("user%d", idle), "password"); r.Rows() != 1 || r.Values[0].Int != idle {
 		t.Errorf("customer %d without history: %d rows", idle, r.Rows())
@@ -245,7 +164,7 @@ func (l loaded) history(t *testing.T) {
 
 // purchases buys at the edges of stock, in a transaction that is undone.
 func (l loaded) purchases(t *testing.T) {
-	c := l.open(t).Conn()
+	c := l.Open(t).Conn()
 	for _, x := range []struct {
 		name      string
 		stock     int // at least 3: less is restocked
@@ -267,26 +186,26 @@ func (l loaded) purchases(t *testing.T) {
 		{"unknown product", 100, []int{5, 3, 99_999, 1}, 0, 100, 0},
 		{"ten lines", 100, []int{5, 1, 1, 1, 2, 1, 3, 1, 4, 1, 6, 1, 7, 1, 8, 1, 9, 1, 11, 1}, 1, 99, 0},
 	} {
-		inside(t, c, func() {
-			ask(t, c, fmt.Sprintf("UPDATE inventory SET quan_in_stock = %d WHERE prod_id = %d", x.stock, x.pairs[0]))
-			ask(t, c, "UPDATE inventory SET quan_in_stock = 100 WHERE prod_id IN (1, 2, 3, 4, 6, 7, 8, 9, 11)")
+		enginetest.Inside(t, c, func() {
+			enginetest.Ask(t, c, fmt.Sprintf("UPDATE inventory SET quan_in_stock = %d WHERE prod_id = %d", x.stock, x.pairs[0]))
+			enginetest.Ask(t, c, "UPDATE inventory SET quan_in_stock = 100 WHERE prod_id IN (1, 2, 3, 4, 6, 7, 8, 9, 11)")
 			of := fmt.Sprintf(" WHERE prod_id = %d", x.pairs[0])
-			before := ask(t, c, "SELECT sales FROM inventory"+of)[0].Int
+			before := enginetest.Ask(t, c, "SELECT sales FROM inventory"+of)[0].Int
 			id := l.purchase(t, c, x.pairs...)
 			if (id != 0) != (x.sold != 0) {
 				t.Errorf("%s: order number %d", x.name, id)
 			}
-			now := ask(t, c, "SELECT sales, quan_in_stock FROM inventory"+of)
+			now := enginetest.Ask(t, c, "SELECT sales, quan_in_stock FROM inventory"+of)
 			if now[0].Int-before != x.sold || now[1].Int != x.left {
 				t.Errorf("%s: sold %d, left %d; want %d and %d", x.name, now[0].Int-before, now[1].Int, x.sold, x.left)
 			}
-			re := ask(t, c, "SELECT coalesce(sum(quan_reordered), 0), count(*) FROM reorder"+of)
+			re := enginetest.Ask(t, c, "SELECT coalesce(sum(quan_reordered), 0), count(*) FROM reorder"+of)
 			if re[0].Int != x.reordered || re[1].Int > 1 {
 				t.Errorf("%s: reordered %d in %d rows, want %d", x.name, re[0].Int, re[1].Int, x.reordered)
 			}
-			lines := ask(t, c, fmt.Sprintf("SELECT prod_id, quantity FROM orderlines WHERE orderid = %d AND orderdate = CURRENT_DATE ORDER BY orderlineid", id))
+			lines := enginetest.Ask(t, c, fmt.Sprintf("SELECT prod_id, quantity FROM orderlines WHERE orderid = %d AND orderdate = CURRENT_DATE ORDER BY orderlineid", id))
 			if id == 0 {
-				lines = ask(t, c, "SELECT 1 FROM orders WHERE orderid > 12000")
+				lines = enginetest.Ask(t, c, "SELECT 1 FROM orders WHERE orderid > 12000")
 			}
 			for i, v := range lines {
 				if id == 0 || v.Int != int64(x.pairs[i]) {
@@ -304,7 +223,7 @@ func (l loaded) purchases(t *testing.T) {
 // plans sees that the calls, once put into the calling statement, find their
 // indexes and walk no table from end to end.
 func (l loaded) plans(t *testing.T) {
-	c := l.open(t).Conn()
+	c := l.Open(t).Conn()
 	for index, call := range map[string]string{
 		"ix_cust_hist_customerid": "SELECT * FROM login('user7', 'password')",
 		"ix_prod_actor":           "SELECT * FROM browse_by_actor(5, 'A B')",
@@ -312,7 +231,7 @@ func (l loaded) plans(t *testing.T) {
 		"ix_prod_":                "SELECT * FROM browse_by_category(5, 3)",
 		"products_pkey":           "SELECT prod_id, price FROM products WHERE prod_id IN (1, 2, 3, 3, 3, 3, 3, 3, 3, 3)",
 	} {
-		plan := strings.Join(texts(ask(t, c, "EXPLAIN "+call)), "\n")
+		plan := strings.Join(texts(enginetest.Ask(t, c, "EXPLAIN "+call)), "\n")
 		if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Function Scan") {
 			t.Errorf("%s: no %s in\n%s", call, index, plan)
 		}
@@ -322,7 +241,7 @@ func (l loaded) plans(t *testing.T) {
 // faults injects one fault at a time and sees that the check of that name
 // finds it.
 func (l loaded) faults(t *testing.T) {
-	c := l.open(t).Conn()
+	c := l.Open(t).Conn()
 	for _, x := range []struct{ check, fault string }{
 		{"orders", "INSERT INTO orders (orderdate, customerid, netamount, tax, totalamount) VALUES (CURRENT_DATE, 1, 1, 0, 1)"},
 		{"customers", `INSERT INTO customers (firstname, lastname, address1, city, country, region, creditcardtype, creditcard,
@@ -343,16 +262,16 @@ func (l loaded) faults(t *testing.T) {
 		{"balance", `UPDATE inventory SET quan_in_stock = quan_in_stock + CASE prod_id % 2 WHEN 0 THEN 1 ELSE -1 END
 			WHERE prod_id IN (SELECT min(prod_id) FROM inventory WHERE quan_in_stock > 9 GROUP BY prod_id % 2)`},
 	} {
-		inside(t, c, func() {
+		enginetest.Inside(t, c, func() {
 			if l.purchase(t, c, 5, 1, 6, 2) == 0 {
 				t.Fatal("products 5 and 6 are out of stock")
 			}
 			tally := workload.Tally{Committed: map[string]int64{"purchase": 1}}
-			if failed := l.check(t, c, tally, x.check); len(failed) > 0 {
+			if failed := l.Check(t, c, tally, x.check); len(failed) > 0 {
 				t.Fatalf("before the fault: %v", failed)
 			}
-			ask(t, c, x.fault)
-			if failed := l.check(t, c, tally, x.check); len(failed) == 0 {
+			enginetest.Ask(t, c, x.fault)
+			if failed := l.Check(t, c, tally, x.check); len(failed) == 0 {
 				t.Errorf("check %s holds in spite of: %s", x.check, x.fault)
 			}
 		})
@@ -364,14 +283,14 @@ func (l loaded) faults(t *testing.T) {
 func (l loaded) contention(t *testing.T) {
 	const sessions, each = 6, 60
 	sum := func() []workload.Value {
-		return ask(t, l.open(t).Conn(), "SELECT sum(sales), sum(quan_in_stock) FROM inventory WHERE prod_id IN (20, 21, 22)")
+		return enginetest.Ask(t, l.Open(t).Conn(), "SELECT sum(sales), sum(quan_in_stock) FROM inventory WHERE prod_id IN (20, 21, 22)")
 	}
 	before := sum()
 	carts := [][]int{{20, 1, 21, 1, 22, 1}, {22, 1, 21, 1, 20, 1}, {21, 1, 20, 1, 22, 1}}
 	bought := make([]int64, sessions)
 	var wg sync.WaitGroup
 	for i := range sessions {
-		c := l.open(t).Conn()
+		c := l.Open(t).Conn()
 		wg.Go(func() {
 			for n := range each {
 				if l.purchase(t, c, carts[(i+n)%3]...) != 0 {
@@ -392,8 +311,8 @@ func (l loaded) contention(t *testing.T) {
 
 // kitFaults are the kit's, which its driver would meet.
 func (l loaded) kitFaults(t *testing.T) {
-	c := l.open(t).Conn()
-	first := texts(ask(t, c, "SELECT title, actor FROM products WHERE prod_id = 3"))
+	c := l.Open(t).Conn()
+	first := texts(enginetest.Ask(t, c, "SELECT title, actor FROM products WHERE prod_id = 3"))
 	if r := l.run(t, c, "browse_by_title", 9, first[0]); r.Rows() != 0 {
 		t.Errorf("title %q found %d rows: the kit looks among actors", first[0], r.Rows())
 	}
@@ -406,11 +325,11 @@ func (l loaded) kitFaults(t *testing.T) {
 	if r := l.run(t, c, "login", "user1", "wrong"); r.Rows() != 1 || r.Values[0].Int != 0 || string(r.Values[1].Str) != "None" {
 		t.Errorf("a wrong password gives %d rows %v", r.Rows(), r.Values)
 	}
-	busy := ask(t, c, "SELECT customerid, count(*) FROM cust_hist GROUP BY customerid HAVING count(*) > 10 ORDER BY 1 LIMIT 1")
+	busy := enginetest.Ask(t, c, "SELECT customerid, count(*) FROM cust_hist GROUP BY customerid HAVING count(*) > 10 ORDER BY 1 LIMIT 1")
 	if r := l.run(t, c, "login", fmt.Sprintf("user%d", busy[0].Int), "password"); int64(r.Rows()) != busy[1].Int {
 		t.Errorf("customer %d has %d rows of history, want all %d", busy[0].Int, r.Rows(), busy[1].Int)
 	}
-	inside(t, c, func() {
+	enginetest.Inside(t, c, func() {
 		register := func() int64 {
 			return l.run(t, c, "new_customer", "A", "B", "1 Disc Way", workload.Value{}, "C", workload.Value{}, "00000",
 				"UK", 2, "b@example.com", "1", 1, "1", "2010/01", "someone", "password", 30, 20_000, "F").Values[0].Int
@@ -421,22 +340,22 @@ func (l loaded) kitFaults(t *testing.T) {
 		if id := register(); id != 0 {
 			t.Errorf("the same name again gives number %d", id)
 		}
-		if v := ask(t, c, "SELECT age, income FROM customers WHERE customerid = 2001"); v[0].Kind != workload.Null || v[1].Kind != workload.Null {
+		if v := enginetest.Ask(t, c, "SELECT age, income FROM customers WHERE customerid = 2001"); v[0].Kind != workload.Null || v[1].Kind != workload.Null {
 			t.Errorf("age and income are %v: the kit stores null", v)
 		}
 	})
-	inside(t, c, func() {
-		ask(t, c, "UPDATE inventory SET quan_in_stock = 4 WHERE prod_id = 6")
+	enginetest.Inside(t, c, func() {
+		enginetest.Ask(t, c, "UPDATE inventory SET quan_in_stock = 4 WHERE prod_id = 6")
 		if id := l.purchase(t, c, 5, 1, 6, 5); id != 0 {
 			t.Errorf("order %d with too little stock", id)
 		}
-		if v := ask(t, c, "SELECT count(*) FROM orders WHERE orderid > 1200"); v[0].Int != 0 {
+		if v := enginetest.Ask(t, c, "SELECT count(*) FROM orders WHERE orderid > 1200"); v[0].Int != 0 {
 			t.Errorf("a rollback leaves %d orders", v[0].Int)
 		}
 		if id := l.purchase(t, c, 6, 2); id == 0 {
 			t.Error("no order with enough stock")
 		}
-		v := ask(t, c, "SELECT quan_in_stock, quan_low, date_reordered FROM inventory JOIN reorder USING (prod_id) WHERE prod_id = 6")
+		v := enginetest.Ask(t, c, "SELECT quan_in_stock, quan_low, date_reordered FROM inventory JOIN reorder USING (prod_id) WHERE prod_id = 6")
 		if len(v) != 3 || v[0].Int != 250 || v[1].Int != 248 || v[2].Kind != workload.Null {
 			t.Errorf("restock of product 6: %v", v)
 		}
@@ -448,11 +367,11 @@ func (l loaded) kitFaults(t *testing.T) {
 func (l loaded) users(t *testing.T) {
 	const users, units = 8, 60
 	var mu sync.Mutex
-	tally := workload.Tally{Committed: map[string]int64{}, RolledBack: map[string]int64{}, Unknown: map[string]int64{}}
+	tally := enginetest.NewTally()
 	deadlocks := 0
 	var wg sync.WaitGroup
 	for i := range users {
-		s, u := l.open(t), l.d.NewUser(i, rng.At(11, uint64(i)))
+		s, u := l.Open(t), l.Definition.NewUser(i, rng.At(11, uint64(i)))
 		wg.Go(func() {
 			for done := 0; done < units; {
 				st := u.Next()
@@ -464,7 +383,7 @@ func (l loaded) users(t *testing.T) {
 					tally.Committed[st.Transaction.Name]++
 				case o.Status == workload.RolledBack:
 					tally.RolledBack[st.Transaction.Name]++
-				case o.Class == workload.Deadlock && l.d.Database == "compat":
+				case o.Class == workload.Deadlock && l.Name == "compat":
 					deadlocks++ // as in the kit, which locks rows in no order
 				default:
 					t.Errorf("%s: class %v: %v", st.Transaction.Name, o.Class, err)
@@ -481,7 +400,7 @@ func (l loaded) users(t *testing.T) {
 	if tally.Committed["purchase"] < users*units*8/10 || tally.Committed["newcustomer"] == 0 {
 		t.Errorf("committed %v", tally.Committed)
 	}
-	if failed := l.check(t, l.open(t).Conn(), tally); len(failed) > 0 {
+	if failed := l.Check(t, l.Open(t).Conn(), tally); len(failed) > 0 {
 		t.Errorf("checks: %v", failed)
 	}
 }

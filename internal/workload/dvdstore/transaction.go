@@ -10,28 +10,41 @@ import (
 // maxLines is how many lines PURCHASE takes at most.
 const maxLines = 10
 
-// statements are what users send, each prepared once.
+// statements are what users send, each prepared once: some in both ways to
+// make an order, and those of the one way that the definition has.
 type statements struct {
-	newCustomer, login           *workload.Statement
-	byCategory, byActor, byTitle *workload.Statement
-	priceLookup, purchase        *workload.Statement
+	byCategory, byActor, byTitle, priceLookup *workload.Statement
+	calls                                     *calls // nil unless procedures are called
+	texts                                     *texts // nil where they are
 }
+
+// calls execute an order by procedures.
+type calls struct{ newCustomer, login, purchase *workload.Statement }
 
 func (s *statements) all() []*workload.Statement {
-	return []*workload.Statement{
-		s.newCustomer, s.login, s.byCategory, s.byActor, s.byTitle, s.priceLookup, s.purchase,
+	list := []*workload.Statement{s.byCategory, s.byActor, s.byTitle, s.priceLookup}
+	if s.calls != nil {
+		list = []*workload.Statement{
+			s.calls.newCustomer, s.calls.login, s.byCategory, s.byActor, s.byTitle, s.priceLookup, s.calls.purchase,
+		}
+	} else {
+		list = append(list, s.texts.all()...)
 	}
+	for i, st := range list {
+		st.Index = i
+	}
+	return list
 }
 
-func newStatements() statements {
-	call := func(name string, params ...string) *workload.Statement {
-		return &workload.Statement{Name: name, Call: name, Params: params}
-	}
+// call makes a call of the procedure called name.
+func call(name string, params ...string) *workload.Statement {
+	return &workload.Statement{Name: name, Call: name, Params: params}
+}
+
+func newStatements(procedures bool) statements {
 	lookup := &workload.Statement{Name: "price_lookup", Text: "SELECT prod_id, price FROM products WHERE prod_id IN ("}
-	purchase := call("purchase", "customerid", "number_items", "netamount", "taxamount", "totalamount")
 	for i := range maxLines {
 		p := fmt.Sprintf("prod_id%d", i)
-		purchase.Params = append(purchase.Params, p, fmt.Sprintf("qty%d", i))
 		lookup.Params = append(lookup.Params, p)
 		if i > 0 {
 			lookup.Text += ", "
@@ -39,21 +52,39 @@ func newStatements() statements {
 		lookup.Text += ":" + p
 	}
 	lookup.Text += ")"
-	s := statements{
-		newCustomer: call("new_customer", "firstname", "lastname", "address1", "address2", "city", "state", "zip",
-			"country", "region", "email", "phone", "creditcardtype", "creditcard", "creditcardexpiration",
-			"username", "password", "age", "income", "gender"),
+	s := statements{priceLookup: lookup}
+	if procedures {
+		s.calls = newCalls()
+		s.byCategory = call("browse_by_category", "batch_size", "category")
+		s.byActor = call("browse_by_actor", "batch_size", "actor")
+		s.byTitle = call("browse_by_title", "batch_size", "title")
+	} else {
+		s.texts = newTexts()
+		s.byCategory, s.byActor, s.byTitle = searchTexts()
+	}
+	s.all()
+	return s
+}
+
+// personParams are the parameters of a registration.
+func personParams() []string {
+	return []string{
+		"firstname", "lastname", "address1", "address2", "city", "state", "zip",
+		"country", "region", "email", "phone", "creditcardtype", "creditcard", "creditcardexpiration",
+		"username", "password", "age", "income", "gender",
+	}
+}
+
+func newCalls() *calls {
+	purchase := call("purchase", "customerid", "number_items", "netamount", "taxamount", "totalamount")
+	for i := range maxLines {
+		purchase.Params = append(purchase.Params, fmt.Sprintf("prod_id%d", i), fmt.Sprintf("qty%d", i))
+	}
+	return &calls{
+		newCustomer: call("new_customer", personParams()...),
 		login:       call("login", "username", "password"),
-		byCategory:  call("browse_by_category", "batch_size", "category"),
-		byActor:     call("browse_by_actor", "batch_size", "actor"),
-		byTitle:     call("browse_by_title", "batch_size", "title"),
-		priceLookup: lookup,
 		purchase:    purchase,
 	}
-	for i, st := range s.all() {
-		st.Index = i
-	}
-	return s
 }
 
 // transactions are the types of work in one order.
@@ -70,14 +101,15 @@ func (s *store) newTransactions(searches float64) transactions {
 	// Orders have different numbers of searches, so that a run of a few
 	// hundred orders strays by a point or two.
 	const tolerance = 3
+	run := s.executors()
 	t := transactions{
 		enter: &workload.Transaction{
 			Name: "login", About: "find the customer by name and password, and what was bought before",
-			Exec: s.execLogin, Share: one * (1 - s.newCustomers), ShareTolerance: tolerance,
+			Exec: run.login, Share: one * (1 - s.newCustomers), ShareTolerance: tolerance,
 		},
 		register: &workload.Transaction{
 			Name: "newcustomer", About: "register a customer; rolled back where the user name is taken",
-			Exec: s.execNewCustomer, Share: one * s.newCustomers, ShareTolerance: tolerance,
+			Exec: run.register, Share: one * s.newCustomers, ShareTolerance: tolerance,
 		},
 		browse: &workload.Transaction{
 			Name: "browse", About: "search films by category, actor or title",
@@ -89,13 +121,32 @@ func (s *store) newTransactions(searches float64) transactions {
 		},
 		buy: &workload.Transaction{
 			Name: "purchase", About: "order the cart; rolled back where the stock is too low",
-			Exec: s.execPurchase, Share: one, ShareTolerance: tolerance,
+			Exec: run.purchase, Share: one, ShareTolerance: tolerance,
 		},
 	}
+	t.enter.ReadOnly, t.browse.ReadOnly, t.price.ReadOnly = true, true, true
 	for i, tx := range t.all() {
 		tx.Index = i
 	}
 	return t
+}
+
+// executor runs a transaction of an order.
+type executor = func(context.Context, workload.Conn, any) (workload.Status, error)
+
+// executors are those that differ between procedures and statements.
+type executors struct{ login, register, purchase executor }
+
+func (s *store) executors() executors {
+	of := func(f func(context.Context, workload.Conn, *cart) (workload.Status, error)) executor {
+		return func(ctx context.Context, c workload.Conn, in any) (workload.Status, error) {
+			return f(ctx, c, in.(*cart))
+		}
+	}
+	if s.calls != nil {
+		return executors{of(s.callLogin), of(s.callNewCustomer), of(s.callPurchase)}
+	}
+	return executors{of(s.texts.login), of(s.texts.newCustomer), of(s.texts.purchase)}
 }
 
 // cart is the order that a user is working on: the input of every transaction
@@ -115,18 +166,24 @@ type cart struct {
 	lines             int // in use
 	product, quantity [maxLines]int64
 	net               int64 // in cents
+	asked             []ask // of askBuf: the lines by product
+	askBuf            [maxLines]ask
 
 	args  [5 + 2*maxLines]workload.Value
 	found int // rows that the last browse or log-in returned
 	order int64
 }
 
-// execLogin finds the customer; a user who does not exist is an error, as the
+// errLogin says that nobody has the name and password in o.
+func errLogin(o *cart) error {
+	return fmt.Errorf("login: no customer has user name %q and that password", o.userName.Str)
+}
+
+// callLogin finds the customer; a user who does not exist is an error, as the
 // script logs in nobody but loaded customers.
-func (s *store) execLogin(ctx context.Context, c workload.Conn, in any) (workload.Status, error) {
-	o := in.(*cart)
+func (s *store) callLogin(ctx context.Context, c workload.Conn, o *cart) (workload.Status, error) {
 	o.args[0], o.args[1] = o.userName, o.password
-	r, err := c.Run(ctx, s.login, o.args[:2])
+	r, err := c.Run(ctx, s.calls.login, o.args[:2])
 	if err != nil {
 		return workload.Failed, err
 	}
@@ -135,18 +192,17 @@ func (s *store) execLogin(ctx context.Context, c workload.Conn, in any) (workloa
 		o.customer = r.Values[0].Int
 	}
 	if o.customer == 0 {
-		return workload.Failed, fmt.Errorf("login: no customer has user name %q and that password", o.userName.Str)
+		return workload.Failed, errLogin(o)
 	}
 	return workload.Committed, nil
 }
 
-func (s *store) execNewCustomer(ctx context.Context, c workload.Conn, in any) (workload.Status, error) {
-	o := in.(*cart)
-	r, err := c.Run(ctx, s.newCustomer, o.person[:])
+func (s *store) callNewCustomer(ctx context.Context, c workload.Conn, o *cart) (workload.Status, error) {
+	r, err := c.Run(ctx, s.calls.newCustomer, o.person[:])
 	if err != nil {
 		return workload.Failed, err
 	}
-	if o.customer, err = single(r, s.newCustomer); err != nil {
+	if o.customer, err = single(r, s.calls.newCustomer); err != nil {
 		return workload.Failed, err
 	}
 	if o.customer == 0 {
@@ -202,8 +258,7 @@ func (s *store) execPriceLookup(ctx context.Context, c workload.Conn, in any) (w
 	return workload.Committed, nil
 }
 
-func (s *store) execPurchase(ctx context.Context, c workload.Conn, in any) (workload.Status, error) {
-	o := in.(*cart)
+func (s *store) callPurchase(ctx context.Context, c workload.Conn, o *cart) (workload.Status, error) {
 	tax := taxOf(o.net)
 	a := &o.args
 	a[0], a[1] = workload.Int(o.customer), workload.Int(int64(o.lines))
@@ -214,11 +269,11 @@ func (s *store) execPurchase(ctx context.Context, c workload.Conn, in any) (work
 			a[5+2*i].Int, a[6+2*i].Int = o.product[i], o.quantity[i]
 		}
 	}
-	r, err := c.Run(ctx, s.purchase, a[:])
+	r, err := c.Run(ctx, s.calls.purchase, a[:])
 	if err != nil {
 		return workload.Failed, err
 	}
-	if o.order, err = single(r, s.purchase); err != nil {
+	if o.order, err = single(r, s.calls.purchase); err != nil {
 		return workload.Failed, err
 	}
 	if o.order == 0 {

@@ -105,7 +105,7 @@ func newDefinition(v unit.Values, seed uint64) (*workload.Definition, error) {
 	if v.Text("mode") == procedures {
 		c := newCalls()
 		d.Statements = c.all()
-		d.Scripts = map[string]string{"postgres": postgres}
+		d.Scripts = map[string]string{"postgres": postgres, "mysql": mysql}
 		w.transactions = newTransactions(w.dealt, executors{c.newOrder, c.payment, c.orderStatus, c.delivery, c.stockLevel})
 	} else {
 		t := newTexts()

@@ -64,7 +64,7 @@ func TestWeightsAreTheStatedMix(t *testing.T) {
 	}
 }
 
-func define(t *testing.T, texts map[string]string) *workload.Definition {
+func define(t testing.TB, texts map[string]string) *workload.Definition {
 	t.Helper()
 	k := orderentry.Kind()
 	v, err := unit.NewValues(k.Params, texts)

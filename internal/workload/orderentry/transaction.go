@@ -65,6 +65,7 @@ func newTransactions(dealt bool, run executors) transactions {
 		}
 	}
 	t[stockLevel].Limit = 20 * time.Second
+	t[orderStatus].ReadOnly, t[stockLevel].ReadOnly = true, true
 	return t
 }
 

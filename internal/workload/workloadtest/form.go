@@ -202,7 +202,7 @@ func (s suite) dataKey(t *testing.T) {
 		t.Errorf("another seed has the same data key %q", base.DataKey)
 	}
 	for name, text := range s.Data {
-		if d := s.define(t, map[string]string{name: text}); d.DataKey == base.DataKey {
+		if d := s.define(t, map[string]string{name: text}, s.With[name]); d.DataKey == base.DataKey {
 			t.Errorf("%s = %s changes the data but not the data key %q", name, text, base.DataKey)
 		}
 	}

@@ -163,7 +163,11 @@ func (b *broken) Run(ctx context.Context, s *workload.Statement, args []workload
 func (s suite) failures(t *testing.T) {
 	d := s.define(t)
 	begins := map[*workload.Transaction]bool{}
-	for p, n := s.player(d, 1), 0; n < 200; n++ {
+	const units = 200
+	whole := s.player(d, 1)
+	counted := &broken{Conn: whole.conn, n: math.MaxInt}
+	whole.conn = counted
+	for p, n := whole, 0; n < units; n++ {
 		first := true
 		err := p.unit(func(st workload.Step, _ workload.Status) {
 			begins[st.Transaction] = begins[st.Transaction] || first
@@ -174,7 +178,8 @@ func (s suite) failures(t *testing.T) {
 		}
 	}
 	p := s.player(d, 0)
-	p.conn = &broken{Conn: p.conn, n: 7}
+	// Some units fail and some do not, however many calls one takes.
+	p.conn = &broken{Conn: p.conn, n: max(7, 2*counted.calls/units+1)}
 	failed, finished, after := 0, 0, false
 	for range 1_000 {
 		st, _, err := p.step()

@@ -16,8 +16,8 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
-// Options tell the suite about a workload. All fields but Update, Units,
-// Think and SameData are needed.
+// Options tell the suite about a workload. All fields but With, Update,
+// Units, Think and SameData are needed.
 type Options struct {
 	// Small are parameters that give a database of at most some 100,000 rows:
 	// the suite holds it in memory.
@@ -25,6 +25,9 @@ type Options struct {
 	// Data has another value for every parameter that changes what is loaded,
 	// Behaviour one for every other parameter.
 	Data, Behaviour map[string]string
+	// With has, by parameter, what else must change where that takes its value
+	// of Data, since not all values go together. It may be nil.
+	With map[string]map[string]string
 	// Conn returns a connection that answers every statement of d plausibly
 	// and without allocating. It is called once for each user.
 	Conn func(d *workload.Definition) workload.Conn
@@ -119,7 +122,7 @@ func (s suite) variants(t *testing.T) map[string]*workload.Definition {
 	t.Helper()
 	out := map[string]*workload.Definition{"small": s.define(t)}
 	for name, text := range s.Data {
-		out[name+"="+text] = s.define(t, map[string]string{name: text})
+		out[name+"="+text] = s.define(t, map[string]string{name: text}, s.With[name])
 	}
 	return out
 }

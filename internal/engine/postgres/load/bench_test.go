@@ -70,8 +70,8 @@ func BenchmarkRowsBesideRawCopy(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer c.dismiss()
-			if err := l.makeTables(ctx, c.conns[0]); err != nil {
+			defer c.Dismiss()
+			if err := l.makeTables(ctx, c.First()); err != nil {
 				b.Fatal(err)
 			}
 			ready := make([][][]byte, len(l.tables))
@@ -81,7 +81,7 @@ func BenchmarkRowsBesideRawCopy(b *testing.B) {
 			var ours, raw []float64
 			for b.Loop() {
 				raw = append(raw, rate(b, 4*rows, func() error {
-					return c.each(ctx, len(l.tables), func(ctx context.Context, conn *wire.Conn, i int) error {
+					return c.Each(ctx, len(l.tables), func(ctx context.Context, conn *wire.Conn, i int) error {
 						return sendRaw(ctx, conn, l.tables[i], ready[i])
 					})
 				}))

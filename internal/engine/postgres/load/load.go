@@ -31,12 +31,12 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/bulk"
+	"github.com/loadstone-perf/loadstone/internal/engine/fingerprint"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres/wire"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 	"github.com/loadstone-perf/loadstone/internal/workload"
@@ -50,16 +50,12 @@ type Server struct {
 	// Workers is the number of parallel streams where engine.LoadOptions
 	// leaves it open; 0 is the number of CPUs.
 	Workers int
+	// Foreign says that the server is somebody else's: the database exists and
+	// is empty, and the user of Config need be no superuser. No role is made or
+	// altered, whatever the definition says, and a CHECKPOINT that the user may
+	// not ask for is left out.
+	Foreign bool
 }
-
-// The stages, as LoadOptions.Progress and LoadReport.StageSeconds name them.
-const (
-	StageRows    = "rows"
-	StageKeys    = "keys"
-	StageScripts = "scripts"
-	StageVerify  = "verify"
-	StageAnalyse = "analyse"
-)
 
 // Run makes d's database on s. The database must not exist; roles may, and
 // get the password that d gives them. engineName picks the scripts.
@@ -87,9 +83,9 @@ type loader struct {
 	before, after []string
 	script        string
 	workers       int
+	foreign       bool
 	tables        []*table
-	progress      progress
-	seconds       map[string]float64
+	progress      *bulk.Progress
 }
 
 func newLoader(s Server, d *workload.Definition, dialect engine.Dialect, engineName string, o engine.LoadOptions) (*loader, error) {
@@ -106,7 +102,7 @@ func newLoader(s Server, d *workload.Definition, dialect engine.Dialect, engineN
 	}
 	l := &loader{
 		server: s.Config, d: d, before: before, after: after, script: script,
-		workers: o.Workers, progress: progress{report: o.Progress}, seconds: map[string]float64{},
+		workers: o.Workers, foreign: s.Foreign, progress: bulk.NewProgress(o.Progress),
 	}
 	if l.workers <= 0 {
 		l.workers = s.Workers
@@ -120,53 +116,50 @@ func newLoader(s Server, d *workload.Definition, dialect engine.Dialect, engineN
 	return l, nil
 }
 
+// insufficientPrivilege is the SQLSTATE for what a user may not do.
+const insufficientPrivilege = "42501"
+
 // run goes through the stages.
 func (l *loader) run(ctx context.Context) (engine.LoadReport, error) {
-	if err := l.makeDatabase(ctx); err != nil {
-		return engine.LoadReport{}, err
+	if !l.foreign {
+		if err := l.makeDatabase(ctx); err != nil {
+			return engine.LoadReport{}, err
+		}
 	}
 	c, err := l.hire(ctx)
 	if err != nil {
 		return engine.LoadReport{}, err
 	}
-	defer c.dismiss()
-	if err := l.makeTables(ctx, c.conns[0]); err != nil {
+	defer c.Dismiss()
+	if err := l.makeTables(ctx, c.First()); err != nil {
 		return engine.LoadReport{}, err
 	}
-	stages := []struct {
-		name string
-		do   func(context.Context, *crew) error
-	}{
-		{StageRows, l.loadRows},
-		{StageKeys, l.makeKeys},
-		{StageScripts, l.runScripts},
-		{StageVerify, l.verify},
-		{StageAnalyse, l.analyse},
-	}
-	for _, stage := range stages {
-		began := clock.Real{}.Now()
-		if err := stage.do(ctx, c); err != nil {
-			return engine.LoadReport{}, err
-		}
-		l.seconds[stage.name] = clock.Real{}.Now().Sub(began).Seconds()
-	}
-	size, err := l.databaseSize(ctx, c.conns[0])
+	seconds, err := bulk.Run(ctx,
+		bulk.Stage{Name: bulk.StageRows, Do: func(ctx context.Context) error { return l.loadRows(ctx, c) }},
+		bulk.Stage{Name: bulk.StageKeys, Do: func(ctx context.Context) error { return l.makeKeys(ctx, c) }},
+		bulk.Stage{Name: bulk.StageScripts, Do: func(ctx context.Context) error { return l.runScripts(ctx, c) }},
+		bulk.Stage{Name: bulk.StageVerify, Do: func(ctx context.Context) error { return l.verify(ctx, c) }},
+		bulk.Stage{Name: bulk.StageAnalyse, Do: func(ctx context.Context) error { return l.analyse(ctx, c) }})
 	if err != nil {
 		return engine.LoadReport{}, err
 	}
-	report := engine.LoadReport{Bytes: size, StageSeconds: l.seconds, Fingerprint: fingerprint(l.tables)}
-	for _, t := range l.tables {
-		report.Rows += t.content.rows
+	size, err := l.databaseSize(ctx, c.First())
+	if err != nil {
+		return engine.LoadReport{}, err
 	}
-	return report, nil
+	contents := make([]fingerprint.Table, len(l.tables))
+	for i, t := range l.tables {
+		contents[i] = fingerprint.Table{Name: t.source.Name, Content: t.content}
+	}
+	return bulk.Report(size, seconds, contents), nil
 }
 
 // runScripts makes the procedures as the owner and gives the users' role its
 // rights.
-func (l *loader) runScripts(ctx context.Context, c *crew) error {
-	l.progress.start(StageScripts, 1)
+func (l *loader) runScripts(ctx context.Context, c crew) error {
+	l.progress.Start(bulk.StageScripts, 1)
 	if l.script != "" {
-		if err := c.conns[0].Exec(ctx, l.script); err != nil {
+		if err := c.First().Exec(ctx, l.script); err != nil {
 			var e *wire.Error
 			if errors.As(err, &e) && e.Position > 0 {
 				return fmt.Errorf("scripts: line %d: %w", lineOf(l.script, e.Position), err)
@@ -176,7 +169,7 @@ func (l *loader) runScripts(ctx context.Context, c *crew) error {
 	}
 	if role := l.d.Role.Name; role != "" && role != l.d.Owner.Name {
 		to := " TO " + quote(role)
-		err := c.conns[0].Exec(ctx, "GRANT USAGE ON SCHEMA public"+to+
+		err := c.First().Exec(ctx, "GRANT USAGE ON SCHEMA public"+to+
 			"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public"+to+
 			"; GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public"+to+
 			"; GRANT EXECUTE ON ALL ROUTINES IN SCHEMA public"+to)
@@ -184,7 +177,7 @@ func (l *loader) runScripts(ctx context.Context, c *crew) error {
 			return fmt.Errorf("grant rights to %s: %w", role, err)
 		}
 	}
-	l.progress.add(1)
+	l.progress.Add(1)
 	return nil
 }
 
@@ -206,24 +199,28 @@ func lineOf(text string, position int) int {
 // first minute of a measurement would pay for: VACUUM clears what scripts left
 // dead, however little it is, and counts the all-visible pages, on which the
 // choice of index-only scans depends; CHECKPOINT writes every dirty page.
-func (l *loader) analyse(ctx context.Context, c *crew) error {
-	l.progress.start(StageAnalyse, int64(len(l.tables))+1)
-	err := c.each(ctx, len(l.tables), func(ctx context.Context, conn *wire.Conn, i int) error {
+func (l *loader) analyse(ctx context.Context, c crew) error {
+	l.progress.Start(bulk.StageAnalyse, int64(len(l.tables))+1)
+	err := c.Each(ctx, len(l.tables), func(ctx context.Context, conn *wire.Conn, i int) error {
 		t := l.tables[i]
 		if err := conn.Exec(ctx, "VACUUM (ANALYSE, INDEX_CLEANUP ON) "+t.name); err != nil {
 			return fmt.Errorf("vacuum table %s: %w", t.source.Name, err)
 		}
-		l.progress.add(1)
+		l.progress.Add(1)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	// Only a superuser may.
-	if err := c.conns[0].Exec(ctx, "RESET ROLE; CHECKPOINT"); err != nil {
+	err = c.First().Exec(ctx, "RESET ROLE; CHECKPOINT")
+	if denied, ok := errors.AsType[*wire.Error](err); ok && denied.Code == insufficientPrivilege && l.foreign {
+		err = nil
+	}
+	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	l.progress.add(1)
+	l.progress.Add(1)
 	return nil
 }
 
@@ -237,36 +234,6 @@ func (l *loader) databaseSize(ctx context.Context, conn *wire.Conn) (unit.Bytes,
 		return 0, err
 	}
 	return unit.Bytes(r.Values[0].Int), nil
-}
-
-// progress counts work done and tells it on, one call at a time.
-type progress struct {
-	report    func(stage string, done, all int64)
-	mu        sync.Mutex
-	stage     string
-	done, all int64
-}
-
-func (p *progress) start(stage string, all int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stage, p.done, p.all = stage, 0, all
-	p.tell()
-}
-
-func (p *progress) add(n int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done += n
-	// The number of rows in all was an estimate.
-	p.all = max(p.all, p.done)
-	p.tell()
-}
-
-func (p *progress) tell() {
-	if p.report != nil {
-		p.report(p.stage, p.done, p.all)
-	}
 }
 
 // quote renders name as an identifier that keeps its case.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/bulk"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres/wire"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
@@ -148,7 +149,7 @@ func TestLoadedDatabaseIsAsDefined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{StageRows, StageKeys, StageScripts, StageVerify, StageAnalyse}; !slices.Equal(stages, want) {
+	if want := []string{bulk.StageRows, bulk.StageKeys, bulk.StageScripts, bulk.StageVerify, bulk.StageAnalyse}; !slices.Equal(stages, want) {
 		t.Errorf("stages %q, want %q", stages, want)
 	}
 	c := dial(t, d.Database)
@@ -187,18 +188,18 @@ func TestRowsAreFrozenWhenLoaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.dismiss()
-	if err := l.makeTables(t.Context(), c.conns[0]); err != nil {
+	defer c.Dismiss()
+	if err := l.makeTables(t.Context(), c.First()); err != nil {
 		t.Fatal(err)
 	}
 	// Nobody else may make the map meanwhile.
-	if err := c.conns[0].Exec(t.Context(), "ALTER TABLE things SET (autovacuum_enabled = false)"); err != nil {
+	if err := c.First().Exec(t.Context(), "ALTER TABLE things SET (autovacuum_enabled = false)"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.loadRows(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if n := number(t, c.conns[0], "SELECT pg_relation_size('things', 'vm')"); n == 0 {
+	if n := number(t, c.First(), "SELECT pg_relation_size('things', 'vm')"); n == 0 {
 		t.Error("no page is marked all-visible")
 	}
 }
@@ -260,7 +261,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 			if err := c.Exec(t.Context(), "BEGIN; SET LOCAL session_replication_role = replica; "+test.sql); err != nil {
 				t.Fatal(err)
 			}
-			if err := verifyTable(t.Context(), c, l.tables[test.table]); (err != nil) != test.fails {
+			if err := l.tables[test.table].verify(t.Context(), c); (err != nil) != test.fails {
 				t.Errorf("%d rows a batch, after %s: %v", size, test.sql, err)
 			}
 			if err := c.Exec(t.Context(), "ROLLBACK"); err != nil {
@@ -333,7 +334,7 @@ func TestCancelStopsEverything(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err := Run(ctx, Server{Config: shared.Get(t).Config()}, d, p, "postgres", engine.LoadOptions{Workers: 2, Progress: func(stage string, done, _ int64) {
-		if stage == StageRows && done > 50_000 {
+		if stage == bulk.StageRows && done > 50_000 {
 			cancel()
 		}
 	}})
@@ -352,7 +353,7 @@ func TestCancelStopsAnIndexBuild(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err := Run(ctx, Server{Config: shared.Get(t).Config()}, d, p, "postgres", engine.LoadOptions{Workers: 1, Progress: func(stage string, done, all int64) {
-		if stage == StageKeys && done == all-1 {
+		if stage == bulk.StageKeys && done == all-1 {
 			cancel()
 		}
 	}})

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/bulk"
+	"github.com/loadstone-perf/loadstone/internal/engine/fingerprint"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres/wire"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
@@ -18,18 +19,12 @@ import (
 // call cheap, and little enough to stay in the processor's cache.
 const chunk = 128 << 10
 
-// loadRows fills the tables, the largest first so that the end is even.
-func (l *loader) loadRows(ctx context.Context, c *crew) error {
-	var all int64
-	for _, t := range l.tables {
-		all += t.source.Rows.Rows
-	}
-	l.progress.start(StageRows, all)
-	order := slices.Clone(l.tables)
-	work := func(t *table) int64 { return t.source.Rows.Rows * int64(len(t.columns)) }
-	slices.SortStableFunc(order, func(a, b *table) int { return cmp.Compare(work(b), work(a)) })
-	return c.each(ctx, len(order), func(ctx context.Context, conn *wire.Conn, i int) error {
-		t := order[i]
+// loadRows fills the tables.
+func (l *loader) loadRows(ctx context.Context, c crew) error {
+	order, all := bulk.Order(l.d.Tables)
+	l.progress.Start(bulk.StageRows, all)
+	return c.Each(ctx, len(order), func(ctx context.Context, conn *wire.Conn, i int) error {
+		t := l.tables[order[i]]
 		if t.source.Rows.Batches == 0 {
 			return nil
 		}
@@ -49,7 +44,7 @@ func (l *loader) fill(ctx context.Context, conn *wire.Conn, t *table) error {
 	if err != nil {
 		return err
 	}
-	s := &stream{in: in, table: t, sent: l.progress.add, buf: make([]byte, wire.CopyRoom, chunk+chunk/4)}
+	s := &stream{in: in, table: t, sent: l.progress.Add, buf: make([]byte, wire.CopyRoom, chunk+chunk/4)}
 	if err := s.batches(ctx); err != nil && !errors.Is(err, errRefused) {
 		// What comes of this is of no interest: nothing is committed.
 		_ = in.Abort("the client failed")
@@ -59,8 +54,8 @@ func (l *loader) fill(ctx context.Context, conn *wire.Conn, t *table) error {
 	if err != nil {
 		return s.blame(err)
 	}
-	if taken != s.content.rows {
-		return fmt.Errorf("the server took %d rows of %d", taken, s.content.rows)
+	if taken != s.content.Rows {
+		return fmt.Errorf("the server took %d rows of %d", taken, s.content.Rows)
 	}
 	if err := conn.Exec(ctx, "COMMIT"); err != nil {
 		return err
@@ -76,7 +71,7 @@ type stream struct {
 	sent    func(rows int64)
 	buf     []byte // a message in the making
 	flushed int64  // rows sent
-	content content
+	content fingerprint.Content
 	starts  []int64 // the first row of each batch, from 0
 }
 
@@ -90,7 +85,7 @@ func (s *stream) batches(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.starts = append(s.starts, s.content.rows)
+		s.starts = append(s.starts, s.content.Rows)
 		err := source.Fill(batch, s.emit)
 		if errors.Is(err, errRefused) {
 			return err
@@ -112,11 +107,11 @@ func (s *stream) emit(row []workload.Value) error {
 	for i := range row {
 		var err error
 		if buf, err = columns[i].typ.Append(buf, &row[i]); err != nil {
-			return fmt.Errorf("row %d, column %s: %w", s.content.rows+1, s.table.source.Columns[i].Name, err)
+			return fmt.Errorf("row %d, column %s: %w", s.content.Rows+1, s.table.source.Columns[i].Name, err)
 		}
 	}
 	s.buf = buf
-	s.content.add(row)
+	s.content.Add(row)
 	if len(buf) < chunk {
 		return nil
 	}
@@ -132,8 +127,8 @@ func (s *stream) flush() error {
 		return err
 	}
 	s.buf = s.buf[:wire.CopyRoom]
-	s.sent(s.content.rows - s.flushed)
-	s.flushed = s.content.rows
+	s.sent(s.content.Rows - s.flushed)
+	s.flushed = s.content.Rows
 	if s.in.Refused() {
 		return errRefused
 	}

@@ -1,11 +1,16 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/bulk"
+	"github.com/loadstone-perf/loadstone/internal/engine/fingerprint"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres/wire"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
@@ -15,7 +20,7 @@ type table struct {
 	source  *workload.Table
 	name    string // as SQL, quoted where it must be
 	columns []column
-	content content // of the rows loaded
+	content fingerprint.Content // of the rows loaded
 }
 
 // column is one column as the server has it.
@@ -132,22 +137,25 @@ func (t *table) columnList() string {
 
 // makeKeys runs what the dialect wants run after the rows. Statements that
 // only add an index or key to one table are independent of each other: those
-// that follow one another run beside each other. Everything else, foreign
-// keys above all, runs alone and in order: a foreign key locks two tables,
-// and several at a time could wait for each other in a circle.
-func (l *loader) makeKeys(ctx context.Context, c *crew) error {
-	l.progress.start(StageKeys, int64(len(l.after)))
+// that follow one another run beside each other, those of the largest tables
+// first so that the end is even. Everything else, foreign keys above all, runs
+// alone and in order: a foreign key locks two tables, and several at a time
+// could wait for each other in a circle.
+func (l *loader) makeKeys(ctx context.Context, c crew) error {
+	l.progress.Start(bulk.StageKeys, int64(len(l.after)))
 	for rest := l.after; len(rest) > 0; {
 		n := 0
 		for n < len(rest) && addsIndex(rest[n]) {
 			n++
 		}
 		n = max(n, 1)
-		err := c.each(ctx, n, func(ctx context.Context, conn *wire.Conn, i int) error {
-			if err := conn.Exec(ctx, rest[i]); err != nil {
-				return fmt.Errorf("%s: %w", rest[i], err)
+		list := slices.Clone(rest[:n])
+		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(l.rowsBehind(b), l.rowsBehind(a)) })
+		err := c.Each(ctx, n, func(ctx context.Context, conn *wire.Conn, i int) error {
+			if err := conn.Exec(ctx, list[i]); err != nil {
+				return fmt.Errorf("%s: %w", list[i], err)
 			}
-			l.progress.add(1)
+			l.progress.Add(1)
 			return nil
 		})
 		if err != nil {
@@ -156,6 +164,20 @@ func (l *loader) makeKeys(ctx context.Context, c *crew) error {
 		rest = rest[n:]
 	}
 	return nil
+}
+
+// rowsBehind is how many rows the table has that sql adds an index or key to:
+// the first table whose name stands in it as a word of its own.
+func (l *loader) rowsBehind(sql string) int64 {
+	words := strings.FieldsFunc(sql, func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' || r == '"' })
+	for _, word := range words {
+		for _, t := range l.tables {
+			if strings.EqualFold(word, t.source.Name) {
+				return t.content.Rows
+			}
+		}
+	}
+	return 0
 }
 
 // addsIndex tells whether sql makes an index, or a primary or unique key.

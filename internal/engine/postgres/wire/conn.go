@@ -2,9 +2,11 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/socket"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
@@ -23,6 +26,10 @@ type Config struct {
 	User     string
 	Password string // "" where the server asks for none
 	Database string
+	// From, where it is not nil, says how to connect in place of all of the
+	// above, TLS included. It is made by pgconn.ParseConfig; it is copied, not
+	// changed.
+	From *pgconn.Config
 
 	// Statements are prepared and described before Dial returns, in one
 	// round trip.
@@ -57,7 +64,7 @@ const (
 // and makes a call under way fail with an error classed Connection.
 type Conn struct {
 	net  net.Conn
-	link link
+	link socket.Link
 	in   input
 	out  []byte
 
@@ -72,6 +79,7 @@ type Conn struct {
 	values    []workload.Value
 	pid       uint32
 	secretKey []byte
+	tls       *tls.Config // nil where the connection is not encrypted
 
 	state  atomic.Int32
 	broken error // why the connection can't be used any more; set by its user only
@@ -84,7 +92,7 @@ type Conn struct {
 }
 
 // Dial connects, authenticates and prepares c.Statements. ctx bounds this
-// only; later calls watch their own. TLS is not spoken.
+// only; later calls watch their own.
 func Dial(ctx context.Context, c Config) (*Conn, error) {
 	pc, err := c.parameters()
 	if err != nil {
@@ -105,6 +113,9 @@ func Dial(ctx context.Context, c Config) (*Conn, error) {
 // parameters says the same in pgconn's words. Nothing in it comes from the
 // environment.
 func (c Config) parameters() (*pgconn.Config, error) {
+	if c.From != nil {
+		return c.From.Copy(), nil
+	}
 	pc, err := pgconn.ParseConfig("host=localhost port=5432 sslmode=disable target_session_attrs=any")
 	if err != nil {
 		return nil, fmt.Errorf("the PG… environment variables: %w", err)
@@ -138,11 +149,11 @@ func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
 		return nil, errors.New("take over the connection to PostgreSQL: the server said more than it should before the first statement")
 	}
 	c := &Conn{
-		txStatus: h.TxStatus, pid: h.PID, secretKey: h.SecretKey,
+		txStatus: h.TxStatus, pid: h.PID, secretKey: h.SecretKey, tls: cfg.TLSConfig,
 		known: map[*workload.Statement]*statement{},
 		named: map[string]*statement{},
 	}
-	if c.net, err = c.link.attach(h.Conn); err != nil {
+	if c.net, err = c.link.Attach(h.Conn); err != nil {
 		_ = h.Conn.Close()
 		return nil, err
 	}
@@ -202,12 +213,37 @@ func (c *Conn) cancel() {
 	defer func() { _ = n.Close() }()
 	deadline, _ := ctx.Deadline()
 	_ = n.SetDeadline(deadline)
+	if c.tls != nil {
+		t, err := c.encrypt(ctx, n)
+		if err != nil {
+			return
+		}
+		n = t
+	}
 	msg := binary.BigEndian.AppendUint32(nil, uint32(12+len(c.secretKey)))
 	msg = binary.BigEndian.AppendUint32(msg, 80877102)
 	msg = binary.BigEndian.AppendUint32(msg, c.pid)
 	if _, err := n.Write(append(msg, c.secretKey...)); err == nil {
 		_, _ = n.Read(msg[:1]) // the server closes once the signal is sent
 	}
+}
+
+// encrypt asks for TLS on a new connection to the server (Frontend/Backend
+// Protocol, SSL Session Encryption), so that the key of a cancel is not sent in
+// the open where nothing else was.
+func (c *Conn) encrypt(ctx context.Context, n net.Conn) (net.Conn, error) {
+	answer := []byte{0}
+	if _, err := n.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47}); err != nil { // 80877103
+		return nil, err
+	}
+	if _, err := io.ReadFull(n, answer); err != nil {
+		return nil, err
+	}
+	if answer[0] != 'S' {
+		return nil, errors.New("the server refuses TLS for a cancel")
+	}
+	t := tls.Client(n, c.tls)
+	return t, t.HandshakeContext(ctx)
 }
 
 // enter begins a call: the connection is usable, ctx has not ended and is

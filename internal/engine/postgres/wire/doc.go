@@ -24,13 +24,16 @@
 //	the same, watched for input (used)       5–6      8        6–7 µs
 //	pgbench 15, -M prepared, -j 1            6–9      8–9      6–15 µs
 //
-// In order, what helps: not to try a read that finds nothing yet (see link);
-// not to tell the scheduler of calls that don't block (see rawCall); and not
-// to be woken when the server takes the request (see socket), which halves the
-// context switches. Threads that block lose with few users, because the
+// In order, what helps: not to try a read that finds nothing yet; not to tell
+// the scheduler of calls that don't block; and not to be woken when the server
+// takes the request, which halves the context switches. All three are in package
+// socket. Threads that block lose with few users, because the
 // scheduler's monitor has to take their processors away. Over TCP only the
 // first two apply. BenchmarkBesidePgbench measures the last two lines again.
 //
-// The package does not pool connections, does not retry, and speaks neither
-// TLS nor COPY out.
+// Over TLS none of that applies: crypto/tls reads and writes the ordinary way,
+// and its own work is part of what an encrypted connection costs.
+//
+// The package does not pool connections, does not retry, and does not speak
+// COPY out.
 package wire

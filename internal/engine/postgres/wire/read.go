@@ -17,7 +17,7 @@ const (
 )
 
 // filler reads at least one byte into a buffer.
-type filler interface{ fill([]byte) (int, error) }
+type filler interface{ Fill([]byte) (int, error) }
 
 // input cuts what the server sends into messages. Within one answer no byte
 // that was handed out is overwritten, so results alias the buffer: where it
@@ -70,7 +70,7 @@ func (in *input) need(n int) error {
 		if in.w == len(in.buf) || len(in.buf)-in.r < n {
 			in.replace(n)
 		}
-		m, err := in.from.fill(in.buf[in.w:])
+		m, err := in.from.Fill(in.buf[in.w:])
 		in.w += m
 		in.total += m
 		if errors.Is(err, io.EOF) && in.w > in.r {

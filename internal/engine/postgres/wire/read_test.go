@@ -33,7 +33,7 @@ var recorded = []struct{ name, sql string }{
 // reading makes a Conn reach its server through an io.Reader alone.
 type reading struct{ io.Reader }
 
-func (r reading) fill(b []byte) (int, error) { return r.Read(b) }
+func (r reading) Fill(b []byte) (int, error) { return r.Read(b) }
 
 // replay reads a statement's description and answer and renders them.
 func replay(r io.Reader) string {

@@ -34,7 +34,7 @@ func (c *Conn) Run(ctx context.Context, s *workload.Statement, args []workload.V
 	}
 	c.begin = nil
 	c.out = append(c.out, syncMessage...)
-	c.link.send(c.out)
+	c.link.Send(c.out)
 	a, err := c.answer(st)
 	if err != nil {
 		return workload.Result{}, fmt.Errorf("statement %q: %w", st.name, err)
@@ -217,7 +217,7 @@ func (c *Conn) endTx(ctx context.Context, op workload.TxOp) error {
 		return err
 	}
 	c.out = append(c.out, syncMessage...)
-	c.link.send(c.out)
+	c.link.Send(c.out)
 	a, err := c.answer(st)
 	switch {
 	case err != nil:

@@ -41,6 +41,19 @@ func (c *Conn) Exec(ctx context.Context, sql string) error {
 	}
 }
 
+// LongQueries tunes the session for a few long queries over whole tables: each
+// runs in one process, because several sessions ask at a time and a plan for
+// parallel processes does some of the work in each of them; and is not
+// compiled, because that takes longer here than it saves. Memory stays as it
+// is: with more, the same queries were not faster, and the server may be
+// confined.
+func (c *Conn) LongQueries(ctx context.Context) error {
+	if err := c.Exec(ctx, "SET max_parallel_workers_per_gather = 0; SET jit = off"); err != nil {
+		return fmt.Errorf("tune a session for long queries: %w", err)
+	}
+	return nil
+}
+
 // query enters a call and sends sql by the simple protocol. Without an error
 // the caller leaves.
 func (c *Conn) query(ctx context.Context, sql string) error {
@@ -52,7 +65,7 @@ func (c *Conn) query(ctx context.Context, sql string) error {
 		return errors.New("a transaction that has just begun needs a prepared statement first")
 	}
 	c.out = closeMessage(appendText(append(c.out, 'Q', 0, 0, 0, 0), sql), 0)
-	c.link.send(c.out)
+	c.link.Send(c.out)
 	return nil
 }
 
@@ -143,7 +156,7 @@ func (c *Conn) farewell(err error) error {
 // already; it drops what is sent then, and Finish returns the error.
 func (in CopyIn) Refused() bool {
 	if buf := &in.c.in; buf.r == buf.w && buf.w < len(buf.buf) {
-		n, err := in.c.link.spoke(buf.buf[buf.w:])
+		n, err := in.c.link.Spoke(buf.buf[buf.w:])
 		if err != nil {
 			return false // the next Write fails
 		}

@@ -123,7 +123,7 @@ func (c *Conn) describe(ctx context.Context, ss []*statement) error {
 		c.out = closeMessage(appendText(c.out, s.server), at)
 	}
 	c.out = append(c.out, syncMessage...)
-	c.link.send(c.out)
+	c.link.Send(c.out)
 	return c.described(ss)
 }
 

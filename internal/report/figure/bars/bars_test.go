@@ -18,7 +18,7 @@ func TestPictures(t *testing.T) {
 		Empty:    func() string { return draw() },
 		OnePoint: func() string { return draw(Bar{Name: "CPU", Value: 1.7, Low: nan, High: nan}) },
 		Ordinary: func() string {
-			return draw(Bar{Name: "CPU", Value: 1.7, Low: 1.5, High: 1.9}, Bar{Name: "LWLock:WALWrite", Value: 0.6, Low: nan, High: nan, Colour: 2, Text: "0.6 (21 %)"})
+			return draw(Bar{Name: "CPU", Value: 1.7, Low: 1.5, High: 1.9}, Bar{Name: "Log:WALWriteLock", Value: 0.6, Low: nan, High: nan, Colour: 2, Text: "0.6 (21 %)"})
 		},
 		Gaps: func() string {
 			return draw(Bar{Name: "CPU", Value: nan, Low: nan, High: nan, Text: "nothing measured"}, Bar{Name: "IO", Value: 2, Low: nan, High: 3})

@@ -26,7 +26,7 @@ type Data struct {
 // Line is one configuration over rising load.
 type Line struct {
 	Name   string
-	Points []Point
+	Points []Point // none for a line that is a model alone
 	Model  []Point // Low and High are not used
 	Knee   float64 // load at saturation; NaN or 0 for none
 }
@@ -129,9 +129,9 @@ func kind(log bool) chart.Kind {
 func (d Data) keys() (keys []chart.Key) {
 	for i, l := range d.Lines {
 		if l.Name != "" {
-			keys = append(keys, chart.Key{Name: l.Name, Colour: i + 1, Dash: dashed(i)})
+			keys = append(keys, chart.Key{Name: l.Name, Colour: i + 1, Dash: dashed(i) || len(l.Points) == 0 && len(l.Model) > 0})
 		}
-		if len(l.Model) > 0 && len(d.Lines) == 1 {
+		if len(l.Model) > 0 && len(d.Lines) == 1 && len(l.Points) > 0 {
 			keys = append(keys, chart.Key{Name: "model", Colour: i + 2, Dash: true})
 		}
 	}

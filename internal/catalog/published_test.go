@@ -1,0 +1,403 @@
+package catalog_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadstone-perf/loadstone/internal/catalog"
+	"github.com/loadstone-perf/loadstone/internal/study"
+	"github.com/loadstone-perf/loadstone/internal/unit"
+)
+
+var update = flag.Bool("update", false, "write the table of published studies into the guide")
+
+// small is the machine whose outcome each header states: two CPUs of one
+// thread, one NUMA node, no KVM, no large pages, no volumes of a study's own.
+var small = study.Size{CPUs: 2, Memory: 24 * unit.GiB}
+
+// published is a file that follows an experiment of a published study.
+type published struct {
+	name    string // as `loadstone run` takes it
+	waiting bool   // for a provider that the catalogue lacks
+	source  []byte
+	header  []string // lines of the comment on top, without marks
+}
+
+// allPublished reads them from the tree. Folder `waiting` holds those that
+// need a provider which is not in the catalogue.
+func allPublished(t *testing.T) (all []published) {
+	t.Helper()
+	const root = "../../studies"
+	for _, pattern := range []string{"*/*.yaml", "*/waiting/*.yaml"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if filepath.Base(file) == "replay.yaml" { // the simulator's
+				continue
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), root+"/"), ".yaml")
+			before, after, waiting := strings.Cut(name, "/waiting/")
+			if waiting {
+				name = before + "/" + after
+			}
+			all = append(all, published{name, waiting, source, header(source)})
+		}
+	}
+	slices.SortFunc(all, func(a, b published) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func header(source []byte) (lines []string) {
+	for line := range strings.Lines(string(source)) {
+		text, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			return lines
+		}
+		lines = append(lines, strings.TrimRight(strings.TrimPrefix(text, " "), "\n"))
+	}
+	return lines
+}
+
+// paragraph is the header's paragraph that begins with prefix, in one line and
+// without the prefix.
+func (p published) paragraph(prefix string) string {
+	i := slices.IndexFunc(p.header, func(line string) bool { return strings.HasPrefix(line, prefix) })
+	if i < 0 {
+		return ""
+	}
+	text := strings.TrimPrefix(p.header[i], prefix)
+	for _, line := range p.header[i+1:] {
+		if line == "" || labelled(line) {
+			break
+		}
+		text += " " + line
+	}
+	return text
+}
+
+// The header's labels.
+const (
+	takesLabel = "Takes "
+	needsLabel = "Needs: "
+	hereLabel  = "On 2 CPUs and 24 GiB: "
+)
+
+func labelled(line string) bool {
+	return slices.ContainsFunc([]string{takesLabel, needsLabel, hereLabel}, func(l string) bool { return strings.HasPrefix(line, l) })
+}
+
+// offered is the catalogue, as if all providers were built in: what stands
+// here for a missing one has whole CPUs, as virtual machines do. There is one,
+// because it remembers what goes together.
+var offered = sync.OnceValue(func() study.Known {
+	k := catalog.Known()
+	if !slices.ContainsFunc(k.Providers, func(o study.Offer) bool { return o.Name == "libvirt" }) {
+		k.Providers = append(k.Providers, study.Offer{Name: "libvirt", WholeCPUs: true})
+	}
+	data := map[string]string{"dvdstore": "size", "orderentry": "warehouses", "brokerage": "customers"}
+	for i, w := range k.Workloads {
+		k.Workloads[i].Size = data[w.Name]
+	}
+	return k
+})
+
+// plan parses and plans p, on a machine of size m unless the file or `to` say
+// for which.
+func (p published) plan(m, to study.Size) (*study.Plan, error) {
+	k := offered()
+	k.Machine, k.To = m, to
+	s, err := study.Parse(p.name+".yaml", p.source, k)
+	if err != nil {
+		return nil, err
+	}
+	return study.NewPlan(s)
+}
+
+// asWritten plans p with the figures that stand in the file.
+func (p published) asWritten(t *testing.T) *study.Plan {
+	t.Helper()
+	plan, err := p.plan(study.Size{}, study.Size{})
+	if err == nil && plan.Study.Scale != nil {
+		plan, err = p.plan(study.Size{}, plan.Study.Scale.From)
+	}
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return plan
+}
+
+func configs(p *study.Plan) (all []study.Config) {
+	for _, c := range slices.Concat(p.Bases, p.Cells) {
+		all = append(all, c.Config)
+	}
+	return all
+}
+
+// lacking are the reasons why the small machine refuses p.
+func (p published) lacking(t *testing.T) (why []string) {
+	t.Helper()
+	if _, err := p.plan(small, study.Size{}); err != nil {
+		why = append(why, err.Error())
+	}
+	written := p.asWritten(t)
+	n := written.Study.Needs
+	for _, need := range []struct {
+		unmet bool
+		text  string
+	}{
+		{n.KVM, "KVM"},
+		{n.CPUs > int(small.CPUs), fmt.Sprintf("%d CPUs", n.CPUs)},
+		{n.Memory > small.Memory, fmt.Sprintf("%s of memory", n.Memory)},
+		{n.NUMANodes > 1, fmt.Sprintf("%d NUMA nodes", n.NUMANodes)},
+		{n.ThreadsPerCore > 1, fmt.Sprintf("%d threads a core", n.ThreadsPerCore)},
+		{n.Hosts > 1, fmt.Sprintf("%d hosts", n.Hosts)},
+		{len(n.Providers) > 0 && !slices.ContainsFunc(n.Providers, local), strings.Join(n.Providers, " or ")},
+	} {
+		if need.unmet {
+			why = append(why, need.text)
+		}
+	}
+	for _, c := range configs(written) {
+		for _, g := range c.Groups {
+			why = append(why, peculiar(g.Shape)...)
+		}
+	}
+	return why
+}
+
+// local says whether a provider has what it needs on the small machine.
+func local(provider string) bool { return provider == "native" || provider == "container" }
+
+// peculiar are the things of a shape that the small machine lacks.
+func peculiar(s study.Shape) (why []string) {
+	if s.LargePages != "" && s.LargePages != "off" {
+		why = append(why, "large pages")
+	}
+	for _, volume := range []string{s.DataVolume, s.LogVolume} {
+		if volume != "" {
+			why = append(why, volume)
+		}
+	}
+	return why
+}
+
+func TestPublishedStudiesPlanAtTheirOwnSize(t *testing.T) {
+	all := allPublished(t)
+	if len(all) < 20 {
+		t.Errorf("found %d files, want those of five papers", len(all))
+	}
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) {
+			plan := p.asWritten(t)
+			if want := strings.ReplaceAll(p.name, "/", "-"); plan.Study.Name != want {
+				t.Errorf("holds the study %q, want %q", plan.Study.Name, want)
+			}
+			if len(configs(plan)) == 0 {
+				t.Error("plans nothing")
+			}
+			if !strings.Contains(strings.Join(p.header, "\n"), "    loadstone run "+p.name) {
+				t.Errorf("the header does not say how to run it: loadstone run %s", p.name)
+			}
+			for _, label := range []string{takesLabel, needsLabel, hereLabel} {
+				if p.paragraph(label) == "" {
+					t.Errorf("the header has no line that begins with %q", label)
+				}
+			}
+		})
+	}
+}
+
+// TestTheSmallMachineDoesWhatTheHeaderSays: it runs the study, or refuses it
+// for the reason that stands there.
+func TestTheSmallMachineDoesWhatTheHeaderSays(t *testing.T) {
+	runs := 0
+	for _, p := range allPublished(t) {
+		said, why := strings.TrimSuffix(p.paragraph(hereLabel), "."), p.lacking(t)
+		reason, refused := strings.CutPrefix(said, "refused, ")
+		switch {
+		case said == "runs" && len(why) > 0:
+			t.Errorf("%s: the header says that it runs; it is refused: %s", p.name, strings.Join(why, "; "))
+		case said == "runs":
+			runs++
+		case !refused || reason == "":
+			t.Errorf("%s: the header says %q, want \"runs\" or \"refused, REASON\"", p.name, said)
+		case !slices.ContainsFunc(why, func(w string) bool { return strings.Contains(w, reason) }):
+			t.Errorf("%s: the header says that it is refused for %q; the reasons are %q", p.name, reason, why)
+		}
+	}
+	if runs < 5 {
+		t.Errorf("only %d studies run on the small machine", runs)
+	}
+}
+
+// TestWhatCanNotBeScaledSaysWhichMachineWouldDo forces all files to the small
+// machine, also those that say themselves how far they shrink.
+func TestWhatCanNotBeScaledSaysWhichMachineWouldDo(t *testing.T) {
+	scaled := 0
+	for _, p := range allPublished(t) {
+		plan, err := p.plan(small, small)
+		var faults study.Errors
+		switch {
+		case err == nil && plan.Study.Scale != nil && len(plan.Study.Scale.Values) > 0:
+			scaled++
+		case err == nil && plan.Study.Scale != nil:
+			t.Errorf("%s: nothing of it was scaled", p.name)
+		case err != nil && !errors.As(err, &faults):
+			t.Errorf("%s: %v", p.name, err)
+		}
+		for _, fault := range faults {
+			if !strings.Contains(fault.Message, "is large enough") && !strings.Contains(fault.Message, "keeps them apart") {
+				t.Errorf("%s: %v", p.name, fault)
+			}
+		}
+	}
+	if scaled == 0 {
+		t.Error("no study can be scaled to the small machine")
+	}
+}
+
+func TestNoTwoPublishedStudiesAnswerTheSame(t *testing.T) {
+	comment := regexp.MustCompile(`(?m)\s*#.*$|^(study|question):.*$`)
+	space := regexp.MustCompile(`\s+`)
+	questions, texts := map[string]string{}, map[string]string{}
+	for _, p := range allPublished(t) {
+		q := p.asWritten(t).Study.Question
+		text := space.ReplaceAllString(comment.ReplaceAllString(string(p.source), ""), " ")
+		if other, ok := questions[q]; ok || q == "" {
+			t.Errorf("%s and %s ask %q", p.name, other, q)
+		}
+		if other, ok := texts[text]; ok {
+			t.Errorf("%s and %s do the same", p.name, other)
+		}
+		questions[q], texts[text] = p.name, p.name
+	}
+}
+
+// A published value, as the header has it: `[OF: ]WHAT = NUMBER … (SOURCE)`, or
+// an ordering.
+var valueLine = regexp.MustCompile(`^(?:([^:]+): )?([^=<:]+) ([=<]) ([0-9][0-9.]*)[^()]*\(.+\)$`)
+var orderingLine = regexp.MustCompile(`^ordering: .+ \(.+\)$`)
+
+// TestPublishedValuesHaveASourceAndACell: where a value is of one
+// configuration, the study has it.
+func TestPublishedValuesHaveASourceAndACell(t *testing.T) {
+	for _, p := range allPublished(t) {
+		plan := p.asWritten(t)
+		values := p.values()
+		if len(values) == 0 {
+			t.Errorf("%s: the header has no section Published", p.name)
+		}
+		for _, line := range values {
+			if orderingLine.MatchString(line) {
+				continue
+			}
+			m := valueLine.FindStringSubmatch(line)
+			if m == nil {
+				t.Errorf("%s: %q is not a value with its source", p.name, line)
+				continue
+			}
+			if knob, value, ok := strings.Cut(m[1], " = "); ok && !has(plan, knob, value) {
+				t.Errorf("%s: %q is of %s = %s, which the study does not have", p.name, line, knob, value)
+			}
+		}
+	}
+}
+
+// values are the lines of the header's section Published; a line that is
+// indented further belongs to the one before.
+func (p published) values() (lines []string) {
+	i := slices.IndexFunc(p.header, func(line string) bool { return strings.HasPrefix(line, "Published") })
+	if i < 0 {
+		return nil
+	}
+	for _, line := range p.header[i+1:] {
+		if value, ok := strings.CutPrefix(line, "  "); ok {
+			lines = append(lines, value)
+		}
+	}
+	return lines
+}
+
+// has says whether some cell of the plan has this value of a knob.
+func has(p *study.Plan, knob, value string) bool {
+	for _, c := range slices.Concat(p.Bases, p.Cells) {
+		if slices.Contains(c.Factors, study.Factor{Knob: knob, Value: value}) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestNothingWaitsForAProviderThatIsThere: a study that this build can plan
+// belongs where the program finds it.
+func TestNothingWaitsForAProviderThatIsThere(t *testing.T) {
+	known := catalog.Known()
+	for _, p := range allPublished(t) {
+		name := p.asWritten(t).Study.Base.Provider.Name
+		there := slices.ContainsFunc(known.Providers, func(o study.Offer) bool { return o.Name == name })
+		if p.waiting == there {
+			t.Errorf("%s: provider %s is in the catalogue: %t; the file lies in waiting/: %t", p.name, name, there, p.waiting)
+		}
+	}
+}
+
+const (
+	guide      = "../../docs/guide/published-studies.md"
+	tableBegin = "<!-- studies: written by `go test ./internal/catalog -run Guide -update` -->\n"
+	tableEnd   = "<!-- end -->\n"
+)
+
+// TestTheGuideListsAllPublishedStudies holds the guide's tables against the
+// files.
+func TestTheGuideListsAllPublishedStudies(t *testing.T) {
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(text), tableBegin)
+	got, after, ok2 := strings.Cut(rest, tableEnd)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no place for the tables", guide)
+	}
+	want := tables(t)
+	if *update {
+		if err := os.WriteFile(guide, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != want {
+		t.Errorf("the tables of %s are not those of the files: run with -update", guide)
+	}
+}
+
+// tables are the studies by folder: question, needs and the small machine.
+func tables(t *testing.T) string {
+	var b strings.Builder
+	last := ""
+	for _, p := range allPublished(t) {
+		folder, file, _ := strings.Cut(p.name, "/")
+		if folder != last {
+			fmt.Fprintf(&b, "\n### %s\n\n| study | question | needs | 2 CPUs, 24 GiB |\n|---|---|---|---|\n", folder)
+			last = folder
+		}
+		if file = "`" + file + "`"; p.waiting {
+			file += " (waits for its provider)"
+		}
+		cell := func(text string) string { return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", "\\|") }
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", file, cell(p.asWritten(t).Study.Question), cell(p.paragraph(needsLabel)), cell(p.paragraph(hereLabel)))
+	}
+	return b.String() + "\n"
+}

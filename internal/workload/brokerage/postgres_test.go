@@ -1,0 +1,131 @@
+package brokerage_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/rng"
+	"github.com/loadstone-perf/loadstone/internal/workload"
+)
+
+// copyOf copies l's database on the server, for the given mode.
+func (l loaded) copyOf(t *testing.T, mode, name string) loaded {
+	t.Helper()
+	d := *define(t, little(map[string]string{"mode": mode}))
+	s, err := l.db.Open(t.Context(), &workload.Definition{Database: "template1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	ask(t, s.Conn(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy OWNER brokerage", name, l.d.Database))
+	d.Database = name
+	return loaded{&d, l.db}
+}
+
+// TestOnPostgreSQL sees, on a real server, that every check finds what it is
+// for, and that no transaction walks a large table in either mode.
+func TestOnPostgreSQL(t *testing.T) {
+	db := enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
+	calls := load(t, db, "calls", little(nil))
+	t.Run("ChecksFindFaults", calls.faults)
+	for mode, l := range map[string]loaded{"Procedures": calls, "Statements": calls.copyOf(t, "statements", "texts")} {
+		t.Run(mode+"WalkNoLargeTable", l.walks)
+	}
+}
+
+// scans is how often tables of trades were walked from end to end, and how
+// often entries of TRADE's indexes were looked up.
+func scans(t *testing.T, c workload.Conn) (walks, lookups int64) {
+	t.Helper()
+	v := ask(t, c, `SELECT sum(seq_scan)::bigint, sum(CASE relname WHEN 'trade' THEN idx_scan ELSE 0 END)::bigint FROM pg_stat_user_tables
+		WHERE relname IN ('trade', 'trade_history', 'settlement', 'cash_transaction', 'holding_history', 'holding', 'holding_summary', 'daily_market')`)
+	return v[0].Int, v[1].Int
+}
+
+// walks sees that no transaction walks a table of trades. The server counts
+// what a session did when it ends, or a little later.
+func (l loaded) walks(t *testing.T) {
+	c := l.session(t).Conn()
+	walks, lookups := scans(t, c)
+	s, u := l.session(t), l.d.NewUser(0, rng.At(6))
+	const steps = 900
+	for range steps {
+		st := u.Next()
+		o, err := s.Do(t.Context(), st.Transaction, st.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Done(o)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		w, n := scans(t, c)
+		if n >= lookups+steps/4 {
+			if w != walks {
+				t.Errorf("%d walks of tables of trades in %d transactions", w-walks, steps)
+			}
+			return
+		}
+		if err := (clock.Real{}).SleepUntil(t.Context(), clock.Real{}.Now().Add(100*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Error("the server's counters do not show the transactions")
+}
+
+// inside runs f in a transaction that is rolled back.
+func inside(t *testing.T, c workload.Conn, f func()) {
+	t.Helper()
+	if err := c.Tx(t.Context(), workload.Begin); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	if err := c.Tx(t.Context(), workload.Rollback); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// faults injects one fault at a time and sees that the check of that name
+// finds it.
+func (l loaded) faults(t *testing.T) {
+	c := l.session(t).Conn()
+	tally := l.already(t, c)
+	if failed := l.check(t, c, tally); len(failed) > 0 {
+		t.Fatalf("before any fault: %v", failed)
+	}
+	for _, x := range []struct{ check, fault string }{
+		{"condition 1", "UPDATE broker SET b_num_trades = b_num_trades + 1 WHERE b_id = 3"},
+		{"condition 1", "UPDATE trade SET t_st_id = 'SBMT' WHERE t_id = 77"},
+		{"condition 2", "UPDATE broker SET b_comm_total = b_comm_total - 0.01 WHERE b_id = 3"},
+		{"condition 2", "UPDATE trade SET t_comm = t_comm + 0.01 WHERE t_id = 77"},
+		{"condition 3", "UPDATE holding SET h_qty = h_qty + 1 WHERE h_t_id = (SELECT min(h_t_id) FROM holding)"},
+		{"condition 3", "DELETE FROM holding WHERE h_t_id = (SELECT min(h_t_id) FROM holding)"},
+		{"condition 3", "UPDATE holding_summary SET hs_qty = hs_qty + 1 WHERE hs_ca_id = (SELECT min(hs_ca_id) FROM holding_summary)"},
+		{"settlements", "DELETE FROM settlement WHERE se_t_id = 77"},
+		{"settlements", "UPDATE trade SET t_st_id = 'CNCL' WHERE t_id = 77"},
+		{"requests", "INSERT INTO trade_request SELECT t_id, t_tt_id, t_s_symb, t_qty, t_bid_price, 1 FROM trade WHERE t_id = 77"},
+		{"requests", "UPDATE trade SET t_st_id = 'PNDG' WHERE t_id = 77"},
+		{"histories", "UPDATE trade SET t_st_id = 'SBMT' WHERE t_id = 77"},
+		{"histories", "DELETE FROM trade_history WHERE th_t_id = 77 AND th_st_id = 'CMPT'"},
+		{"payments", "DELETE FROM cash_transaction WHERE ct_t_id = (SELECT min(ct_t_id) FROM cash_transaction)"},
+		{"payments", "UPDATE cash_transaction SET ct_amt = ct_amt + 0.01 WHERE ct_t_id = (SELECT min(ct_t_id) FROM cash_transaction)"},
+		{"orders", "INSERT INTO trade SELECT (r).* FROM (SELECT jsonb_populate_record(t, '{\"t_id\": 99999999}') AS r FROM trade t WHERE t_id = 77) x"},
+		{"completed trades", "UPDATE trade SET t_st_id = 'CNCL' WHERE t_id = (SELECT max(t_id) FROM trade WHERE t_st_id = 'CMPT')"},
+		{"balances", "UPDATE customer_account SET ca_bal = ca_bal + 0.01 WHERE ca_id = 1"},
+		{"volumes", "UPDATE last_trade SET lt_vol = lt_vol - 1 WHERE lt_s_symb = (SELECT min(lt_s_symb) FROM last_trade)"},
+	} {
+		inside(t, c, func() {
+			ask(t, c, x.fault)
+			if failed := l.check(t, c, tally, x.check); len(failed) == 0 {
+				t.Errorf("check %s holds in spite of: %s", x.check, x.fault)
+			}
+		})
+	}
+}

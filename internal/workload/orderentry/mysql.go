@@ -1,0 +1,6 @@
+package orderentry
+
+import _ "embed" // for the procedures
+
+//go:embed mysql.sql
+var mysql string
