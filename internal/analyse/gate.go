@@ -189,9 +189,9 @@ func (j judged) mix() (Gate, bool) {
 // little checks Little's law in a closed loop: N users are busy or thinking
 // at any time, so over a window of T seconds the times of all transactions,
 // keying and thinking included, add up to N·T. What is missing is time that
-// the driver did not account for. Users that the workload adds count, too;
-// users whom a profile of the load leaves idle, and added ones without work,
-// are not among the N.
+// the driver did not account for. Users whom a profile of the load leaves idle
+// are not among the N; nor are those that the workload adds, who wait for work
+// of others instead of making it, and what they did is left out.
 //
 // Work counts where it ended, so what was under way at the start of the
 // window comes in and what was at its end stays out: for each of N users the
@@ -209,7 +209,10 @@ func (j judged) little() Gate {
 	var done, bad int64
 	var busy, think time.Duration
 	var response []dist
-	for i := range j.trial.Workload.Types {
+	for i, t := range j.trial.Workload.Types {
+		if t.Extra {
+			continue
+		}
 		s := total(j.rows, i)
 		done += s.Committed + s.RolledBack
 		bad += failed(s)
@@ -238,15 +241,14 @@ func (j judged) little() Gate {
 	return g
 }
 
-// users is how many users all instances together had, those included that the
-// workload added.
+// users is how many users all instances together were asked for.
 func (j judged) users() (n int) {
 	l := j.trial.Load
 	if !slices.ContainsFunc(j.trial.Instances, func(i record.Instance) bool { return i.Drive.Users > 0 }) {
-		return (l.Users + l.Extra) * max(1, len(j.intervals))
+		return l.Users * max(1, len(j.intervals))
 	}
 	for _, i := range j.trial.Instances {
-		n += i.Drive.Users + i.Drive.Extra
+		n += i.Drive.Users
 	}
 	return n
 }

@@ -91,14 +91,15 @@ func TestEachGateTripsOnItsFaultAlone(t *testing.T) {
 			r.trial.Load.Users *= 2
 			every(*r, func(i *record.Interval) { i.IdleSum = int64(r.trial.Load.Users/2) * 1e6 })
 		}},
-		{"a user of the workload's own whom nothing tells of", "Little's law", func(r *raw) { r.trial.Load.Extra = 1 }},
-		{"a user of the workload's own without work", "", func(r *raw) {
-			r.trial.Load.Extra = 1
-			every(*r, func(i *record.Interval) { i.IdleSum = 1e6 })
+		{"users of the workload's own did the purchases", "", func(r *raw) {
+			// Each of the four is a quarter of the users' time.
+			r.trial.Load.Users, r.trial.Load.Extra = r.trial.Load.Users*3/4, 99
+			r.trial.Workload.Types[2].Extra = true
 		}},
+		{"users did what those of the workload's own should", "Little's law", func(r *raw) { r.trial.Workload.Types[2].Extra = true }},
 		{"loads that are each instance's own", "", func(r *raw) {
 			i := &r.trial.Instances[0]
-			i.Drive = record.Drive{Users: r.trial.Load.Users - 1, Extra: 1}
+			i.Drive = record.Drive{Users: r.trial.Load.Users, Extra: 99}
 			r.trial.Load.Users = 1
 		}},
 		{"users idle that did the work of all", "Little's law", func(r *raw) {

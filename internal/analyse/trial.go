@@ -142,7 +142,7 @@ func (r *run) measure(in raw, rows []record.Interval, p *profile) error {
 }
 
 // unitsDone is how many units ended in rows: those of the unit's own series,
-// or all transactions where each is a unit.
+// or, where each transaction is a unit, all that the load started.
 func unitsDone(rows []record.Interval, w record.Workload) float64 {
 	first, last := 0, len(w.Types)
 	if w.Unit != "" {
@@ -150,6 +150,9 @@ func unitsDone(rows []record.Interval, w record.Workload) float64 {
 	}
 	var n int64
 	for i := first; i < last; i++ {
+		if i < len(w.Types) && w.Types[i].Extra {
+			continue
+		}
 		s := total(rows, i)
 		n += s.Committed + s.RolledBack + failed(s)
 	}

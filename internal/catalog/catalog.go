@@ -47,14 +47,15 @@ func Engines() []Engine {
 type Provider struct {
 	Name, About string
 	New         func() provider.Provider
+	WholeCPUs   bool // its instances have whole CPUs only
 }
 
 // Providers are the places where instances can live.
 func Providers() []Provider {
 	return []Provider{
-		{"native", "this machine itself, each instance in a control group of its own", native.New},
-		{"container", "a container each instance, with this machine's own programs or an image", container.New},
-		{"libvirt", "a virtual machine each instance, by libvirt and QEMU: with KVM, else emulated and slow", libvirt.New},
+		{"native", "this machine itself, each instance in a control group of its own", native.New, false},
+		{"container", "a container each instance, with this machine's own programs or an image", container.New, false},
+		{"libvirt", "a virtual machine each instance, by libvirt and QEMU: with KVM, else emulated and slow", libvirt.New, true},
 	}
 }
 
@@ -71,7 +72,7 @@ func Known() study.Known {
 		k.Engines = append(k.Engines, study.Offer{Name: e.Name, About: e.About, Endpoint: endpoint(e.New())})
 	}
 	for _, p := range Providers() {
-		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About})
+		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About, WholeCPUs: p.WholeCPUs})
 	}
 	return k
 }

@@ -36,26 +36,26 @@ var shorter = []struct {
 	instances      int // of the first trial
 	edits          []string
 }{
-	{"vroom-2015/sixteen-native", "native", 1, 4, []string{
+	{"vroom-2015/sixteen-native", "native", 1, 2, []string{
 		"size: 50MB", "size: 10MB",
-		"instances: 16", "instances: 4",
-		"warmup: 10s, measure: 30s, repeats: 6", "warmup: 1s, measure: 3s, repeats: 1",
+		"instances: 16", "instances: 2",
+		"warmup: 10s, measure: 30s, repeats: 6", "warmup: 1s, measure: 2s, repeats: 1",
 	}},
-	{"vroom-2015/sixteen-in-containers", "container", 1, 4, []string{
+	{"vroom-2015/sixteen-in-containers", "container", 1, 2, []string{
 		"size: 50MB", "size: 10MB",
-		"instances: 16", "instances: 4",
-		"warmup: 10s, measure: 30s, repeats: 6", "warmup: 1s, measure: 3s, repeats: 1",
+		"instances: 16", "instances: 2",
+		"warmup: 10s, measure: 30s, repeats: 6", "warmup: 1s, measure: 2s, repeats: 1",
 	}},
 	// A load unit without its long texts and years of prices, for two of the
 	// eight, in memory that is not scaled.
-	{"sql-server-2008-vsphere4/overcommit-fairness", "native", 2, 2, []string{
+	{"sql-server-2008-vsphere4/overcommit-fairness", "native", 1, 2, []string{
 		"customers: 20000, initial_trade_days: 10", "customers: 1000, initial_trade_days: 1, market_days: 20, news_bytes: 100",
 		"shared_buffers: 5GB", "shared_buffers: 128MB",
 		"instances: 8\n", "instances: 2\n",
 		"memory: 7GB", "memory: 1GB",
 		"users: 35", "users: 3",
-		"instance.cpus: [2, 8]", "instance.cpus: [0.5, 2]",
-		"ramp: 5s, warmup: 75s, measure: 2m, repeats: 6", "warmup: 2s, measure: 3s, repeats: 1",
+		"instance.cpus: [2, 8]", "instance.cpus: [0.5]",
+		"ramp: 5s, warmup: 75s, measure: 2m, repeats: 6", "warmup: 1s, measure: 2s, repeats: 1",
 		"scale: {from: {cpus: 8, memory: 64GiB}, to: machine, data: 1/20}", "",
 	}},
 }

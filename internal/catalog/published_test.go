@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/catalog"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/unit"
+	"github.com/loadstone-perf/loadstone/studies"
 )
 
 var update = flag.Bool("update", false, "write the table of published studies into the guide")
@@ -25,41 +25,48 @@ var small = study.Size{CPUs: 2, Memory: 24 * unit.GiB}
 
 // published is a file that follows an experiment of a published study.
 type published struct {
-	name    string // as `loadstone run` takes it
-	waiting bool   // for a provider that the catalogue lacks
-	source  []byte
-	header  []string // lines of the comment on top, without marks
+	name   string // as `loadstone run` takes it
+	source []byte
+	header []string // lines of the comment on top, without marks
+	// written is the plan with the figures that stand in the file.
+	written *study.Plan
 }
 
-// allPublished reads them from the tree. Folder `waiting` holds those that
-// need a provider which is not in the catalogue.
-func allPublished(t *testing.T) (all []published) {
+func allPublished(t *testing.T) []published {
 	t.Helper()
-	const root = "../../studies"
-	for _, pattern := range []string{"*/*.yaml", "*/waiting/*.yaml"} {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			if filepath.Base(file) == "replay.yaml" { // the simulator's
-				continue
-			}
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), root+"/"), ".yaml")
-			before, after, waiting := strings.Cut(name, "/waiting/")
-			if waiting {
-				name = before + "/" + after
-			}
-			all = append(all, published{name, waiting, source, header(source)})
-		}
+	all, err := readPublished()
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.SortFunc(all, func(a, b published) int { return strings.Compare(a.name, b.name) })
 	return all
 }
+
+var readPublished = sync.OnceValues(func() (all []published, err error) {
+	files, err := studies.Paths()
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if !strings.Contains(file, "/") {
+			continue
+		}
+		source, err := studies.Files.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		p := published{name: strings.TrimSuffix(file, ".yaml"), source: source, header: header(source)}
+		if p.written, err = p.plan(study.Size{}, study.Size{}); err != nil {
+			return nil, err
+		}
+		if s := p.written.Study.Scale; s != nil {
+			if p.written, err = p.plan(study.Size{}, s.From); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+})
 
 func header(source []byte) (lines []string) {
 	for line := range strings.Lines(string(source)) {
@@ -100,20 +107,9 @@ func labelled(line string) bool {
 	return slices.ContainsFunc([]string{takesLabel, needsLabel, hereLabel}, func(l string) bool { return strings.HasPrefix(line, l) })
 }
 
-// offered is the catalogue, as if all providers were built in: what stands
-// here for a missing one has whole CPUs, as virtual machines do. There is one,
-// because it remembers what goes together.
-var offered = sync.OnceValue(func() study.Known {
-	k := catalog.Known()
-	if !slices.ContainsFunc(k.Providers, func(o study.Offer) bool { return o.Name == "libvirt" }) {
-		k.Providers = append(k.Providers, study.Offer{Name: "libvirt", WholeCPUs: true})
-	}
-	data := map[string]string{"dvdstore": "size", "orderentry": "warehouses", "brokerage": "customers"}
-	for i, w := range k.Workloads {
-		k.Workloads[i].Size = data[w.Name]
-	}
-	return k
-})
+// offered is the catalogue. There is one, because it remembers what goes
+// together.
+var offered = sync.OnceValue(catalog.Known)
 
 // plan parses and plans p, on a machine of size m unless the file or `to` say
 // for which.
@@ -127,19 +123,6 @@ func (p published) plan(m, to study.Size) (*study.Plan, error) {
 	return study.NewPlan(s)
 }
 
-// asWritten plans p with the figures that stand in the file.
-func (p published) asWritten(t *testing.T) *study.Plan {
-	t.Helper()
-	plan, err := p.plan(study.Size{}, study.Size{})
-	if err == nil && plan.Study.Scale != nil {
-		plan, err = p.plan(study.Size{}, plan.Study.Scale.From)
-	}
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	return plan
-}
-
 func configs(p *study.Plan) (all []study.Config) {
 	for _, c := range slices.Concat(p.Bases, p.Cells) {
 		all = append(all, c.Config)
@@ -148,13 +131,11 @@ func configs(p *study.Plan) (all []study.Config) {
 }
 
 // lacking are the reasons why the small machine refuses p.
-func (p published) lacking(t *testing.T) (why []string) {
-	t.Helper()
+func (p published) lacking() (why []string) {
 	if _, err := p.plan(small, study.Size{}); err != nil {
 		why = append(why, err.Error())
 	}
-	written := p.asWritten(t)
-	n := written.Study.Needs
+	n := p.written.Study.Needs
 	for _, need := range []struct {
 		unmet bool
 		text  string
@@ -171,7 +152,7 @@ func (p published) lacking(t *testing.T) (why []string) {
 			why = append(why, need.text)
 		}
 	}
-	for _, c := range configs(written) {
+	for _, c := range configs(p.written) {
 		for _, g := range c.Groups {
 			why = append(why, peculiar(g.Shape)...)
 		}
@@ -202,7 +183,7 @@ func TestPublishedStudiesPlanAtTheirOwnSize(t *testing.T) {
 	}
 	for _, p := range all {
 		t.Run(p.name, func(t *testing.T) {
-			plan := p.asWritten(t)
+			plan := p.written
 			if want := strings.ReplaceAll(p.name, "/", "-"); plan.Study.Name != want {
 				t.Errorf("holds the study %q, want %q", plan.Study.Name, want)
 			}
@@ -226,7 +207,7 @@ func TestPublishedStudiesPlanAtTheirOwnSize(t *testing.T) {
 func TestTheSmallMachineDoesWhatTheHeaderSays(t *testing.T) {
 	runs := 0
 	for _, p := range allPublished(t) {
-		said, why := strings.TrimSuffix(p.paragraph(hereLabel), "."), p.lacking(t)
+		said, why := strings.TrimSuffix(p.paragraph(hereLabel), "."), p.lacking()
 		reason, refused := strings.CutPrefix(said, "refused, ")
 		switch {
 		case said == "runs" && len(why) > 0:
@@ -275,7 +256,7 @@ func TestNoTwoPublishedStudiesAnswerTheSame(t *testing.T) {
 	space := regexp.MustCompile(`\s+`)
 	questions, texts := map[string]string{}, map[string]string{}
 	for _, p := range allPublished(t) {
-		q := p.asWritten(t).Study.Question
+		q := p.written.Study.Question
 		text := space.ReplaceAllString(comment.ReplaceAllString(string(p.source), ""), " ")
 		if other, ok := questions[q]; ok || q == "" {
 			t.Errorf("%s and %s ask %q", p.name, other, q)
@@ -296,7 +277,7 @@ var orderingLine = regexp.MustCompile(`^ordering: .+ \(.+\)$`)
 // configuration, the study has it.
 func TestPublishedValuesHaveASourceAndACell(t *testing.T) {
 	for _, p := range allPublished(t) {
-		plan := p.asWritten(t)
+		plan := p.written
 		values := p.values()
 		if len(values) == 0 {
 			t.Errorf("%s: the header has no section Published", p.name)
@@ -342,19 +323,6 @@ func has(p *study.Plan, knob, value string) bool {
 	return false
 }
 
-// TestNothingWaitsForAProviderThatIsThere: a study that this build can plan
-// belongs where the program finds it.
-func TestNothingWaitsForAProviderThatIsThere(t *testing.T) {
-	known := catalog.Known()
-	for _, p := range allPublished(t) {
-		name := p.asWritten(t).Study.Base.Provider.Name
-		there := slices.ContainsFunc(known.Providers, func(o study.Offer) bool { return o.Name == name })
-		if p.waiting == there {
-			t.Errorf("%s: provider %s is in the catalogue: %t; the file lies in waiting/: %t", p.name, name, there, p.waiting)
-		}
-	}
-}
-
 const (
 	guide      = "../../docs/guide/published-studies.md"
 	tableBegin = "<!-- studies: written by `go test ./internal/catalog -run Guide -update` -->\n"
@@ -393,11 +361,8 @@ func tables(t *testing.T) string {
 			fmt.Fprintf(&b, "\n### %s\n\n| study | question | needs | 2 CPUs, 24 GiB |\n|---|---|---|---|\n", folder)
 			last = folder
 		}
-		if file = "`" + file + "`"; p.waiting {
-			file += " (waits for its provider)"
-		}
 		cell := func(text string) string { return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", "\\|") }
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", file, cell(p.asWritten(t).Study.Question), cell(p.paragraph(needsLabel)), cell(p.paragraph(hereLabel)))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", file, cell(p.written.Study.Question), cell(p.paragraph(needsLabel)), cell(p.paragraph(hereLabel)))
 	}
 	return b.String() + "\n"
 }

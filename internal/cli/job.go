@@ -154,14 +154,32 @@ func (j *job) problems(e *env) (all []problem) {
 	}
 	all = append(all, j.needs(e)...)
 	all = append(all, j.shapes(e)...)
-	if free := unit.Bytes(observe.Machine(e.cache).Disk.FreeBytes); free > 0 && free < j.diskNeeded() {
-		all = append(all, problem{
-			fmt.Sprintf("the study needs about %s of disk below %s, where %s are free", j.diskNeeded().Human(), e.cache, free.Human()),
-			"free some space, or point --cache to another disk",
-		})
+	for _, dir := range j.volumes(e) {
+		if free := unit.Bytes(observe.Machine(dir).Disk.FreeBytes); free > 0 && free < j.diskNeeded() {
+			all = append(all, problem{
+				fmt.Sprintf("the study needs about %s of disk below %s, where %s are free", j.diskNeeded().Human(), dir, free.Human()),
+				"free some space, or point --cache (or instance.data_volume) to another disk",
+			})
+		}
 	}
 	slices.SortStableFunc(all, func(a, b problem) int { return strings.Compare(a.What, b.What) })
 	return slices.Compact(all)
+}
+
+// volumes are the directories below which instances and golden states lie.
+func (j *job) volumes(e *env) (dirs []string) {
+	for _, c := range j.configs() {
+		for _, g := range c.Groups {
+			dir := g.Shape.DataVolume
+			if dir == "" {
+				dir = e.cache
+			}
+			if !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
 }
 
 // shapes lists what stands in the way of the instances' shapes and of the CPUs

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/loadstone-perf/loadstone/internal/catalog"
 	"github.com/loadstone-perf/loadstone/internal/observe"
+	"github.com/loadstone-perf/loadstone/internal/provider/libvirt"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -66,11 +66,9 @@ func (j *job) needsProvider(n study.Needs) []problem {
 // noKVM says why this machine can't run virtual machines by its hardware, ""
 // where it can.
 func noKVM() string {
-	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
-	if err != nil {
-		return err.Error()
+	if !libvirt.HasKVM() {
+		return "this machine has no KVM that guests can use"
 	}
-	_ = f.Close()
 	return ""
 }
 

@@ -14,7 +14,7 @@ import (
 
 type replayCommand struct {
 	Studies []string `arg:"" optional:"" help:"Published studies, such as oracle-12c-vsphere6; all where omitted."`
-	Draws   int      `default:"16" help:"Draws for the intervals."`
+	Draws   int      `default:"12" help:"Draws for the intervals."`
 	Seed    uint64   `default:"1" help:"Seed of everything random."`
 	Quick   bool     `help:"Leave the effects of the assumptions out."`
 	Output  string   `short:"o" help:"File for the page; printed where omitted." placeholder:"FILE"`

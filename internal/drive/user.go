@@ -28,8 +28,7 @@ type sample struct {
 // target did it is not known.
 const aborted workload.Status = 255
 
-// rest is a time, since the epoch, in which a user is idle: the profile leaves
-// it so, or it is an extra user without work.
+// rest is a time, since the epoch, in which the profile leaves a user idle.
 type rest struct{ from, to time.Duration }
 
 // user is one virtual user. All of it belongs to its own goroutine, but for
@@ -100,28 +99,17 @@ func (u *user) openLoop() {
 }
 
 // serve plays an extra user until the run ends: at once, by its own clock, and
-// apart from ramp, profile and arrivals. Time without work is idle, and is told
-// as it passes: it may be a minute long, of which a window sees a part.
+// apart from ramp, profile and arrivals. Time without work counts as thought
+// before the next step.
 //
 // Work that becomes due while the user is at other work waits, and its response
 // time counts from when it was due: that time is counted twice. As much is left
-// out of the idle time later, so that the times of all work still add up to
-// that of the users (Little's law).
+// out of the thought before later steps, so that the times of all work still
+// add up to that of the user, unless it is late all the time.
 func (u *user) serve() {
 	r := u.r
-	until, twice := time.Duration(0), time.Duration(0) // what is accounted for
-	idle := func(to time.Duration) {
-		if n := to - until - twice; n > 0 {
-			u.mu.Lock()
-			u.rests = append(u.rests, rest{to - n, to})
-			u.mu.Unlock()
-			twice = 0
-		} else {
-			twice = -n
-		}
-		until = to
-	}
-	for at := time.Duration(0); ; {
+	twice := time.Duration(0)
+	for free, at := time.Duration(0), time.Duration(0); ; {
 		if !r.within(r.work, at) || r.sleep(r.work, at) != nil {
 			return
 		}
@@ -129,27 +117,26 @@ func (u *user) serve() {
 		s := u.next()
 		if s.Transaction == nil {
 			at = now + max(s.Think, leastRest)
-			idle(at)
 			continue
 		}
-		intended := until + s.Keying
+		intended := free + s.Keying
 		switch {
 		case s.Due > 0:
 			intended = s.Due
 		case now > intended:
 			intended = now
 		}
-		idle(intended)
-		s.Keying = 0
+		thought := intended - free - twice
+		s.Keying, twice = max(0, thought), max(0, -thought)
 		planned := intended > now
 		if !r.within(r.work, intended) || planned && r.sleep(r.work, intended) != nil {
 			return
 		}
 		var ok bool
-		if until, _, ok = u.play(s, intended, planned); !ok {
+		if free, _, ok = u.play(s, intended, planned); !ok {
 			return
 		}
-		at = until
+		at = free
 	}
 }
 

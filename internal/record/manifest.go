@@ -231,6 +231,8 @@ type TxType struct {
 	ShareTolerance float64 `json:"share_tolerance_points,omitempty"`
 	LimitSeconds   float64 `json:"limit_s,omitempty"`
 	Percentile     float64 `json:"percentile,omitempty"`
+	// Extra types are sent by users that the workload itself added.
+	Extra bool `json:"extra,omitempty"`
 }
 
 // Engine describes the server program.
@@ -395,10 +397,9 @@ type Interval struct {
 	// InFlight is the number of units under way at End, and Backlog how many
 	// arrivals wait for a user to serve them (open loop).
 	InFlight, Backlog int64
-	// IdleSum is the time that users were idle, in microseconds, all added up:
-	// users of a closed loop whom the profile of the load left so, and extra
-	// users without work. It is neither response nor think time, but part of
-	// Little's law.
+	// IdleSum is the time that users of a closed loop were left idle by the
+	// profile of the load, in microseconds, all users added up: neither response
+	// nor think time, but part of Little's law.
 	IdleSum int64
 	// Late is how much later than it could the driver began work: after the
 	// intended start where a user was free to keep it. A wait for a user or a

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -147,7 +148,11 @@ func TestScalingKeepsOrderAndSaysWhatIsLost(t *testing.T) {
 		for round := 0; err != nil; round++ { // a machine that is enough for one value shows the next
 			insideFile(t, src(to), err)
 			enough := 0
-			for _, e := range err.(Errors) {
+			var all Errors
+			if !errors.As(err, &all) {
+				t.Fatalf("error of type %T", err)
+			}
+			for _, e := range all {
 				var n int
 				_, rest, found := strings.Cut(e.Message, "a machine with ")
 				if _, err := fmt.Sscanf(rest, "%d CPUs", &n); !found || err != nil || n <= to || n > 120 {

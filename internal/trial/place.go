@@ -44,6 +44,9 @@ func (r *run) makePlace(ctx context.Context, group, index int) error {
 		return err
 	}
 	r.places = append(r.places, p)
+	if _, apart := p.inst.(provider.Volumes); p.shape.LogVolume != "" && !apart {
+		return fmt.Errorf("instance.log_volume: provider %s has no place for a log apart", r.Provider.Name())
+	}
 	if err := p.readShape(ctx); err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func describeWorkload(d *workload.Definition) record.Workload {
 		Metric: record.Metric{Name: d.Metric.Name, Short: d.Metric.Short, Series: d.Metric.Series, PerSeconds: d.Metric.Per.Seconds(), WithRollbacks: d.Metric.WithRollbacks, Nominal: d.Metric.Nominal, Beside: d.Metric.Beside},
 	}
 	for _, t := range d.Transactions {
-		out.Types = append(out.Types, record.TxType{Name: t.Name, About: t.About, Share: t.Share, ShareTolerance: t.ShareTolerance, LimitSeconds: t.Limit.Seconds(), Percentile: t.Percentile})
+		out.Types = append(out.Types, record.TxType{Name: t.Name, About: t.About, Share: t.Share, ShareTolerance: t.ShareTolerance, LimitSeconds: t.Limit.Seconds(), Percentile: t.Percentile, Extra: t.Extra})
 	}
 	return out
 }

@@ -147,6 +147,8 @@ type Transaction struct {
 	// ReadOnly says that it changes nothing and locks nothing. An engine may
 	// begin such a transaction in a cheaper way, and refuses writes in it.
 	ReadOnly bool
+	// Extra says that only users whom the run adds do it: see Run.Extra.
+	Extra bool
 	// Share is the stated part of all transactions in percent, 0 where it
 	// follows from the others; ShareTolerance is how many points a run may
 	// stray from it.

@@ -9,10 +9,12 @@ import (
 )
 
 // load loads d into m with four workers, then the same with one and other
-// contents, and compares.
-func (s *suite) load(t *testing.T, m engine.Machine, d *workload.Definition) {
+// contents into databases of second, and compares.
+func (s *suite) load(t *testing.T, m, second engine.Machine, d *workload.Definition) {
 	four := s.loadInto(t, m, d, 4)
-	one := s.loadInto(t, s.create(t), d, 1)
+	same := *d
+	same.Database = "same"
+	one := s.loadInto(t, second, &same, 1)
 	var rows int64
 	for _, table := range d.Tables {
 		rows += table.Rows.Rows
@@ -28,6 +30,7 @@ func (s *suite) load(t *testing.T, m engine.Machine, d *workload.Definition) {
 	}
 	// The same number of rows, and one value of one row is another.
 	other := synthetic(d.Tables[0].Rows.Rows)
+	other.Database = "other"
 	fill := other.Tables[0].Rows.Fill
 	other.Tables[0].Rows.Fill = func(batch int64, emit func([]workload.Value) error) error {
 		return fill(batch, func(row []workload.Value) error {
@@ -37,7 +40,7 @@ func (s *suite) load(t *testing.T, m engine.Machine, d *workload.Definition) {
 			return emit(row)
 		})
 	}
-	if r := s.loadInto(t, s.create(t), other, 2); r.Fingerprint == one.Fingerprint || r.Rows != rows {
+	if r := s.loadInto(t, second, other, 2); r.Fingerprint == one.Fingerprint || r.Rows != rows {
 		t.Errorf("other contents of %d rows have fingerprint %q, as %d rows before", r.Rows, r.Fingerprint, rows)
 	}
 }

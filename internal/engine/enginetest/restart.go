@@ -93,6 +93,17 @@ func (s *Server) start(t testing.TB) {
 	})
 }
 
+// Restart stops the server in good order and starts it as c says: tests load
+// without durability, as trials do, and go on with it.
+func (s *Server) Restart(t testing.TB, c engine.Config) {
+	t.Helper()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.config = c
+	s.start(t)
+}
+
 // Dir is where the server's files are and its processes work.
 func (s *Server) Dir() string { return s.machine.Dir() }
 

@@ -37,7 +37,7 @@ func Run(t *testing.T, New func() engine.Engine, machine func(t *testing.T) engi
 	t.Run("CancelledLoad", func(t *testing.T) { s.cancelledLoad(t, empty) })
 	d := synthetic(1000)
 	full := s.create(t)
-	t.Run("Load", func(t *testing.T) { s.load(t, full, d) })
+	t.Run("Load", func(t *testing.T) { s.load(t, full, empty, d) })
 	t.Run("Loaded", func(t *testing.T) {
 		db := s.start(t, full, s.traits.quickDeadlocks)
 		l := &loaded{suite: s, machine: full, db: db, def: d}

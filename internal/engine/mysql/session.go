@@ -40,7 +40,17 @@ func (s *server) Open(ctx context.Context, d *workload.Definition) (*engine.Sess
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
 	cfg := s.own()
-	cfg.Database, cfg.Render = strings.ToLower(d.Database), render
+	cfg.Database = strings.ToLower(d.Database)
+	if d.Role.Name != "" {
+		cfg.User, cfg.Password = d.Role.Name, d.Role.Password
+	}
+	return openSession(ctx, cfg, d)
+}
+
+// openSession opens a user's session as cfg says, with the statements of d
+// prepared.
+func openSession(ctx context.Context, cfg wire.Config, d *workload.Definition) (*engine.Session, error) {
+	cfg.Render = render
 	cfg.Statements = make([]wire.Prepared, len(d.Statements))
 	for i, statement := range d.Statements {
 		text, err := render(statement)
@@ -48,9 +58,6 @@ func (s *server) Open(ctx context.Context, d *workload.Definition) (*engine.Sess
 			return nil, fmt.Errorf("open a session: %w", err)
 		}
 		cfg.Statements[i] = wire.Prepared{Index: statement.Index, Name: statement.Name, Text: text}
-	}
-	if d.Role.Name != "" {
-		cfg.User, cfg.Password = d.Role.Name, d.Role.Password
 	}
 	conn, err := wire.Dial(ctx, cfg)
 	if err != nil {

@@ -111,7 +111,7 @@ func compare(chosen []choice, parameters []parameter) []engine.Setting {
 			left = slices.Delete(left, i, i+1)
 		case proof(p.name):
 			out = append(out, engine.Setting{Name: p.name, Effective: effective, Default: initial, Why: "nature of the server", Matches: true})
-		case p.origin == "CONFIG" || p.origin == "AUTO" || effective != initial && p.initial != "":
+		case given(p.origin) || effective != initial && p.initial != "":
 			out = append(out, engine.Setting{Name: p.name, Effective: effective, Default: initial, Why: why(p), Matches: true})
 		}
 	}
@@ -121,6 +121,12 @@ func compare(chosen []choice, parameters []parameter) []engine.Setting {
 		out = append(out, engine.Setting{Name: c.name, Intended: c.value, Why: c.why})
 	}
 	return out
+}
+
+// given says whether somebody, or the server itself, chose a value: of texts the
+// default may be empty, as that of which nothing is known is.
+func given(origin string) bool {
+	return slices.Contains([]string{"CONFIG", "AUTO", "COMMAND-LINE", "COMMAND_LINE", "SQL", "DYNAMIC", "PERSISTED"}, origin)
 }
 
 // proof says whether a variable is listed even at its default.
@@ -151,6 +157,10 @@ func why(p parameter) string {
 		return "the server's own choice"
 	case "COMPILE-TIME", "COMPILED":
 		return "follows from other settings"
+	case "COMMAND-LINE", "COMMAND_LINE":
+		return "the server's command line"
+	case "SQL", "DYNAMIC", "PERSISTED":
+		return "set while the server ran"
 	case "ENVIRONMENT":
 		return "environment of the machine"
 	default:

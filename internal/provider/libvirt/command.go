@@ -35,9 +35,8 @@ func Hidden(args []string) (code int, ok bool) {
 		guest.Init(AgentCommand)
 		return 1, true
 	case len(args) == 2 && args[0] == AgentCommand && args[1] == guest.ServeArg && os.Getppid() == 1:
-		if err := guest.Serve(); err != nil {
-			fmt.Fprintln(os.Stderr, "loadstone guest:", err)
-		}
+		// It returns only when the host is gone.
+		fmt.Fprintln(os.Stderr, "loadstone guest:", guest.Serve())
 		return 1, true
 	case len(args) >= 3 && args[0] == ExecCommand:
 		return guest.Exec(args[1], args[2], args[3:]), true

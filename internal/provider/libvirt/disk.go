@@ -29,7 +29,7 @@ func dataTemplate(ctx context.Context, clk clock.Clock, cache string) (string, e
 	if err := unix.Statfs(cache, &fs); err != nil {
 		return "", fmt.Errorf("a data disk: %w", err)
 	}
-	gib := uint64(fs.Bavail) * uint64(fs.Bsize) / uint64(unit.GiB)
+	gib := fs.Bavail * uint64(fs.Bsize) / uint64(unit.GiB)
 	size := unit.Bytes(1) << (bits.Len64(max(gib, 1)) - 1) * unit.GiB
 	path, err := ensure(ctx, clk, cache, fmt.Sprintf("data-%d.ext4", size/unit.GiB), func(ctx context.Context, tmp string) error {
 		// Databases have few files, and large ones.

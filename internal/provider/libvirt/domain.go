@@ -86,8 +86,9 @@ func (p *plan) domain() *libvirtxml.Domain {
 		VCPU:     &libvirtxml.DomainVCPU{Placement: "static", Value: uint(p.vcpus)},
 		OS: &libvirtxml.DomainOS{
 			Type: &libvirtxml.DomainOSType{Arch: "x86_64", Machine: "q35", Type: "hvm"}, Kernel: p.kernel, Initrd: p.initramfs,
-			// A kernel that panics reboots, which ends the domain.
-			Cmdline: "quiet console=ttyS0 panic=-1 LD_LIBRARY_PATH=/lib -- " + AgentCommand,
+			// A kernel that panics reboots, which ends the domain. On a busy host an
+			// emulated timer is late, for which kernels would take it as broken.
+			Cmdline: "quiet console=ttyS0 panic=-1 no_timer_check LD_LIBRARY_PATH=/lib -- " + AgentCommand,
 		},
 		Features: &libvirtxml.DomainFeatureList{ACPI: &libvirtxml.DomainFeature{}, APIC: &libvirtxml.DomainFeatureAPIC{}},
 		CPU:      &libvirtxml.DomainCPU{Mode: mode, Check: "none", Topology: p.topology(), Numa: p.cells()},

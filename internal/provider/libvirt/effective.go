@@ -59,7 +59,7 @@ func (i *Instance) read() (l live, err error) {
 		l.iotune = whole(params)
 	}
 	l.numa = map[string]string{}
-	if params, _, err := i.conn.DomainGetNumaParameters(i.domain, numaMost, 0); err == nil {
+	if params, _, err := i.conn.DomainGetNumaParameters(i.domain, numaMost, stringsToo); err == nil {
 		for _, p := range params {
 			l.numa[p.Field] = strings.TrimRight(fmt.Sprint(p.Value.I), "\x00")
 		}
@@ -73,6 +73,8 @@ const (
 	schedulerMost = 16
 	iotuneMost    = 32
 	numaMost      = 16
+	// stringsToo is VIR_TYPED_PARAM_STRING_OKAY.
+	stringsToo = 4
 )
 
 // whole are the numbers among typed parameters.
@@ -158,8 +160,8 @@ func (i *Instance) vcpusKnob(l live) provider.Knob {
 	return k
 }
 
-// topologyKnob is what the guest's kernel found. An emulated processor may have
-// no threads, whatever is asked for.
+// topologyKnob is what the guest's kernel found, as studies write it: sockets,
+// cores of a socket, threads of a core.
 func (i *Instance) topologyKnob() provider.Knob {
 	asked := ""
 	if t := i.shape.Topology; t != (provider.Topology{}) {
@@ -169,7 +171,7 @@ func (i *Instance) topologyKnob() provider.Knob {
 }
 
 func topologyText(sockets, cores, threads int) string {
-	return fmt.Sprintf("%d sockets of %d cores of %d threads", sockets, cores, threads)
+	return fmt.Sprintf("%dx%dx%d", sockets, cores, threads)
 }
 
 // cpusetKnob is where the scheduler lets the virtual CPUs and the emulator run.
@@ -348,7 +350,7 @@ const emulatedNote = "virtual machines are emulated in software here (no KVM): m
 
 // Notes are what a reader of a plan should know of instances here.
 func (Provider) Notes(context.Context, provider.Shape) (notes []string) {
-	if !hasKVM() {
+	if !HasKVM() {
 		notes = append(notes, emulatedNote)
 	}
 	if !hasTap() {

@@ -151,7 +151,7 @@ func librariesOf(program string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	interp := f.Section(".interp")
 	if interp == nil {
 		return nil, nil

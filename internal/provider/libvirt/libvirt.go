@@ -123,7 +123,7 @@ func guests(cache string) string { return filepath.Join(cache, "guests") }
 func answers() bool {
 	for _, path := range systemSockets() {
 		if conn, err := net.DialTimeout("unix", path, dialBound); err == nil {
-			conn.Close()
+			_ = conn.Close()
 			return true
 		}
 	}
@@ -207,7 +207,7 @@ func (i *Instance) prepare(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{shape: i.shape, kvm: hasKVM(), memory: memoryOf(i.shape), vcpus: vcpusOf(i.shape, len(room.CPUs))}
+	p := &plan{shape: i.shape, kvm: HasKVM(), memory: memoryOf(i.shape), vcpus: vcpusOf(i.shape, len(room.CPUs))}
 	p.pins = pinsOf(i.shape, p.vcpus)
 	if p.emulator, err = emulator(); err != nil {
 		return nil, err

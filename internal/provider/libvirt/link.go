@@ -115,7 +115,7 @@ func (l *link) listen(path string) error {
 		return err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		s.Close()
+		_ = s.Close()
 		return err
 	}
 	l.sockets[path] = s
@@ -138,7 +138,7 @@ func (l *link) drop(path string) {
 		return
 	}
 	delete(l.sockets, path)
-	s.Close()
+	_ = s.Close()
 	dir := filepath.Dir(path)
 	if l.madeDir[dir] {
 		_ = os.Remove(dir) // another socket may be in it
@@ -155,7 +155,7 @@ type duplex interface {
 func (l *link) forward(conn *net.UnixConn, path string) {
 	to, err := l.dial(path)
 	if err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return
 	}
 	guest.Join(conn, to)
@@ -174,7 +174,7 @@ func (l *link) dial(path string) (duplex, error) {
 		return nil, err
 	}
 	if err := guest.Preamble(conn, l.config.Token, path); err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return nil, err
 	}
 	return conn.(*net.TCPConn), nil
@@ -208,7 +208,7 @@ func openGate(path string, stream func() (duplex, error)) (*gate, error) {
 		return nil, err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
+		_ = l.Close()
 		dir.Close()
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func openGate(path string, stream func() (duplex, error)) (*gate, error) {
 			go func() {
 				st, err := stream()
 				if err != nil {
-					conn.Close()
+					_ = conn.Close()
 					return
 				}
 				guest.Join(conn.(*net.UnixConn), st)
@@ -232,6 +232,6 @@ func openGate(path string, stream func() (duplex, error)) (*gate, error) {
 }
 
 func (g *gate) close() {
-	g.listener.Close()
+	_ = g.listener.Close()
 	g.dir.Close()
 }

@@ -21,7 +21,7 @@ import (
 // Moved tells of a move while the guest ran.
 type Moved struct {
 	Took  time.Duration // until the guest used the new place
-	Bytes unit.Bytes    // that were copied
+	Bytes unit.Bytes    // of the disk, holes included
 }
 
 // StorageMigrate moves the data disk to a file below dir while the guest runs:

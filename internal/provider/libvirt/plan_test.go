@@ -229,21 +229,21 @@ func TestOnlyRealVirtualizationCounts(t *testing.T) {
 
 func TestCheckNamesTheKnob(t *testing.T) {
 	for knob, shape := range map[string]provider.Shape{
-		"instance.cpus":                {CPUs: -1},
-		"instance.cpuset":              {CPUSet: "8000"},
-		"instance.memory":              {Memory: 64 * unit.MiB},
-		"instance.cpu_shares":          {CPUShares: 1},
-		"instance.mems":                {Mems: "4000"},
-		"instance.disk_read":           {ReadBytesPS: -1},
-		"instance.topology":            {CPUs: 2, Topology: provider.Topology{Sockets: 1}},
-		"instance.virtual_numa":        {CPUs: 1, VirtualNUMA: 2},
-		"instance.large_pages":         {LargePages: "some"},
-		"instance.latency_sensitivity": {LatencySensitivity: "high"},
-		"instance.disk_adapter":        {DiskAdapter: "ide"},
-		"instance.network_adapter":     {NetworkAdapter: "ne2000"},
-		"instance.reservation":         {Reservation: 1},
-		"instance.log_volume":          {LogVolume: "/tmp"},
-		"instance.data_volume":         {DataVolume: "relative"},
+		"instance.cpus":            {CPUs: -1},
+		"instance.cpuset":          {CPUSet: "8000"},
+		"instance.memory":          {Memory: 64 * unit.MiB},
+		"instance.cpu_shares":      {CPUShares: 1},
+		"instance.mems":            {Mems: "4000"},
+		"instance.disk_read":       {ReadBytesPS: -1},
+		"instance.topology":        {CPUs: 2, Topology: provider.Topology{Sockets: 1}},
+		"instance.vnuma":           {CPUs: 1, VirtualNUMA: 2},
+		"instance.large_pages":     {LargePages: "some"},
+		"instance.latency":         {LatencySensitivity: "high"},
+		"instance.disk_adapter":    {DiskAdapter: "ide"},
+		"instance.network_adapter": {NetworkAdapter: "ne2000"},
+		"instance.cpu_reservation": {Reservation: 1},
+		"instance.log_volume":      {LogVolume: "/tmp"},
+		"instance.data_volume":     {DataVolume: "relative"},
 	} {
 		problems := New().Check(t.Context(), shape)
 		if !slices.ContainsFunc(problems, func(p provider.Problem) bool { return p.Knob == knob }) {

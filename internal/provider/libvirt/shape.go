@@ -27,12 +27,12 @@ import (
 // are cgroup.Knob….
 const (
 	knobTopology = "instance.topology"
-	knobNUMA     = "instance.virtual_numa"
+	knobNUMA     = "instance.vnuma"
 	knobLarge    = "instance.large_pages"
-	knobLatency  = "instance.latency_sensitivity"
+	knobLatency  = "instance.latency"
 	knobDisk     = "instance.disk_adapter"
 	knobNetwork  = "instance.network_adapter"
-	knobReserve  = "instance.reservation"
+	knobReserve  = "instance.cpu_reservation"
 	knobLog      = "instance.log_volume"
 	knobData     = "instance.data_volume"
 )
@@ -105,11 +105,11 @@ func parseList(list string) ([]int, error) {
 	return all, nil
 }
 
-// hasKVM says whether this machine can run guests on its processors rather than
+// HasKVM says whether this machine can run guests on its processors rather than
 // emulate them. The device alone says little: kernels offer it, and even make a
 // machine of it, where the processor has no virtualization of its own (vmx,
 // svm), and the guest then stops at an instruction that they do not emulate.
-func hasKVM() bool {
+func HasKVM() bool {
 	if !virtualizes("/proc/cpuinfo") {
 		return false
 	}
@@ -159,15 +159,15 @@ func (c *checks) add(knob, reason, remedy string) {
 }
 
 // Check implements provider.Provider.
-func (Provider) Check(ctx context.Context, s provider.Shape) []provider.Problem {
+func (Provider) Check(_ context.Context, s provider.Shape) []provider.Problem {
 	c := &checks{}
-	c.programs(ctx)
+	c.programs()
 	room, err := (cgroup.Layout{}).Room()
 	if err != nil {
 		c.add("provider", err.Error(), "look whether /proc and /sys are mounted and readable")
 		return c.found
 	}
-	c.found = append(c.found, room.Check(s)...)
+	c.found = append(c.found, room.Check(onHost(s))...)
 	c.cpus(s, room)
 	c.memory(s)
 	c.kernel(s)
@@ -179,7 +179,16 @@ func (Provider) Check(ctx context.Context, s provider.Shape) []provider.Problem 
 	return c.found
 }
 
-func (c *checks) programs(ctx context.Context) {
+// onHost is the part of a shape that the host's kernel keeps, for guests as for
+// any process.
+func onHost(s provider.Shape) provider.Shape {
+	return provider.Shape{
+		CPUs: s.CPUs, CPUSet: s.CPUSet, Mems: s.Mems, Memory: s.Memory, CPUShares: s.CPUShares,
+		ReadBytesPS: s.ReadBytesPS, WriteBytesPS: s.WriteBytesPS, ReadOpsPS: s.ReadOpsPS, WriteOpsPS: s.WriteOpsPS,
+	}
+}
+
+func (c *checks) programs() {
 	if runtime.GOARCH != "amd64" {
 		c.add("provider", "guests are made for amd64 only, this machine is "+runtime.GOARCH, "use provider container")
 	}
@@ -204,7 +213,6 @@ func (c *checks) programs(ctx context.Context) {
 	if _, err := home.Unprivileged(); err != nil {
 		c.add("provider", err.Error(), "make an unprivileged user named postgres")
 	}
-	_ = ctx
 }
 
 // findProgram finds a program that may be in a directory for administrators.
@@ -339,7 +347,7 @@ func (c *checks) latency(s provider.Shape) {
 	case "", "normal":
 	case "high":
 		set, _ := parseList(s.CPUSet)
-		if !hasKVM() {
+		if !HasKVM() {
 			c.add(knobLatency, "guests are emulated in software here, where no setting makes them prompt", "use a machine with KVM")
 		} else if len(set) != vcpusOf(s, 0) {
 			c.add(knobLatency, "every virtual CPU needs one of the host's for itself", "give instance.cpuset as many CPUs as the guest has")

@@ -72,6 +72,7 @@ type Assumption struct {
 	Value float64 `yaml:"value"`
 	Low   float64 `yaml:"low"`
 	High  float64 `yaml:"high"`
+	Least float64 `yaml:"least"` // that means anything
 	Unit  string  `yaml:"unit"`
 	About string  `yaml:"about"`
 }
@@ -233,7 +234,23 @@ func firstToken(n ast.Node) *token.Token {
 const maxFile = 256 << 10
 
 // Parse reads a replay file. name is for errors, each of which has file, line
-// and column; faults in the meaning come all at once.
+// and column; faults in the meaning come all at once. All lists are of
+// sections whose entries are those of the types named here; numbers of
+// databases, experiments and reads are formulas (Expr) of parameters,
+// assumptions, the host's ghz and the machine's scale, and reads also of
+// results, such as vm8.tps.
+//
+//	replay: NAME, as the folder
+//	about: one line
+//	source: the paper
+//	parameters: [Parameter]      what is fitted
+//	assumptions: [Assumption]    what is drawn
+//	databases: [Database]
+//	experiments: [Experiment]    like: NAME begins as an earlier one
+//	published:                   every number of the paper, as one of
+//	  - {id, metric, unit, value, rounding, source, reads, calibrated: PARAMETER}
+//	  - {id, …, reads, predicted: equal | greater | less | similar, within, ratio: true, why}
+//	  - {id, …, omitted: why}
 func Parse(name string, src []byte) (s *Study, err error) {
 	defer func() { // the library has panicked on malformed input before
 		if p := recover(); p != nil {

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -47,26 +48,35 @@ func (m *Model) need(reads []Expr) []*Experiment {
 	return out
 }
 
-// evaluate runs what reads need at these values and gives what they read.
-func (r *runner) evaluate(ctx context.Context, reads []Expr, values map[string]float64, seed uint64) ([]float64, error) {
-	all := make(map[string]float64, len(values))
-	for k, v := range values {
-		all[k] = v
-	}
+// evaluate runs what reads need at these values and gives what they read, and
+// all results. known has results of the same values and seed, or is nil.
+func (r *runner) evaluate(ctx context.Context, reads []Expr, values map[string]float64, seed uint64, known map[string]float64) (got []float64, all map[string]float64, err error) {
+	all = make(map[string]float64, len(values)+len(known))
+	maps.Copy(all, known)
+	maps.Copy(all, values)
 	for _, x := range r.model.need(reads) {
+		if _, done := all[x.Name+"."+x.mark()]; done {
+			continue
+		}
 		out, err := r.model.run(ctx, x, r.hosts, values, seed)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for k, v := range out {
-			all[k] = v
-		}
+		maps.Copy(all, out)
 	}
-	got := make([]float64, len(reads))
+	got = make([]float64, len(reads))
 	for i, e := range reads {
 		got[i] = e.value(all)
 	}
-	return got, nil
+	return got, all, nil
+}
+
+// mark is an output that every run of x has.
+func (x *Experiment) mark() string {
+	if x.Stream != nil {
+		return "gbps"
+	}
+	return "tps"
 }
 
 // target is the calibrated numbers as a fit meets them: a draw may have moved
@@ -118,31 +128,42 @@ func (m *Model) assumed() map[string]float64 {
 	return out
 }
 
-// residuals are log(read/value) at p, and what was read.
-func (r *runner) residuals(ctx context.Context, t target, p point, assumed map[string]float64) (res, read []float64, err error) {
-	read, err = r.evaluate(ctx, t.reads, r.model.values(p, assumed), t.seed)
+// state is where a fit stands.
+type state struct {
+	at   point
+	res  []float64 // log(read/value) of each calibrated number
+	read []float64
+	all  map[string]float64 // parameters, assumptions and results
+}
+
+// worst is the greatest residual without sign.
+func (s state) worst() float64 { return floats.Norm(s.res, math.Inf(1)) }
+
+func (r *runner) state(ctx context.Context, t target, p point, assumed map[string]float64) (state, error) {
+	read, all, err := r.evaluate(ctx, t.reads, r.model.values(p, assumed), t.seed, nil)
 	if err != nil {
-		return nil, nil, err
+		return state{}, err
 	}
-	res = make([]float64, len(read))
+	res := make([]float64, len(read))
 	for i, v := range read {
 		if !(v > 0) {
-			return nil, nil, fmt.Errorf("study %s: the calibrated number %d reads as %g", r.model.Name, i, v)
+			return state{}, fmt.Errorf("study %s: the calibrated number %d reads as %g", r.model.Name, i, v)
 		}
 		res[i] = math.Log(v / t.value[i])
 	}
-	return res, read, nil
+	return state{p, res, read, all}, nil
 }
 
 // The bounds of a fit: it ends when every number is met within tolerance.
 const (
-	fitTolerance = 0.004
+	fitTolerance = 0.004 // in logarithms, as all here
 	maxRounds    = 12
 	deriveEvery  = 3
-	jacobianStep = 0.25 // in logarithms
+	jacobianStep = 0.25
 	maxStep      = 0.4
 	maxHalvings  = 3
-	drawRounds   = 3 // of a draw, from the fit's end on
+	drawRounds   = 2 // of a draw, from the fit's end on
+	effectRounds = 1 // of an assumption's effect
 )
 
 // fit finds the parameters whose readings are nearest to the targets, in least
@@ -150,111 +171,101 @@ const (
 // steps of the derivatives are long, and the best point of all counts.
 func (r *runner) fit(ctx context.Context, t target) (*Fit, error) {
 	m := r.model
-	assumed, p := m.assumed(), m.start()
+	assumed := m.assumed()
 	if len(m.Parameters) == 0 {
 		return &Fit{Values: assumed}, nil
 	}
-	res, read, err := r.residuals(ctx, t, p, assumed)
+	now, err := r.state(ctx, t, m.start(), assumed)
 	if err != nil {
 		return nil, err
 	}
-	f, best := &Fit{Values: m.values(p, assumed), Read: read}, res
-	for f.Rounds = 0; f.Rounds < maxRounds && worst(res) > fitTolerance; f.Rounds++ {
+	f, best := &Fit{}, now
+	for f.Rounds = 0; f.Rounds < maxRounds && now.worst() > fitTolerance; f.Rounds++ {
 		if f.Rounds%deriveEvery == 0 {
-			if f.jacobian, err = r.derive(ctx, t, p, assumed, res); err != nil {
+			if f.jacobian, err = r.derive(ctx, t, now, assumed); err != nil {
 				return nil, err
 			}
 		}
-		if p, res, read, err = r.step(ctx, t, f.jacobian, p, res, assumed); err != nil {
+		if now, err = r.step(ctx, t, f.jacobian, now, assumed); err != nil {
 			return nil, err
 		}
-		if worst(res) < worst(best) {
-			best, f.Values, f.Read = res, m.values(p, assumed), read
+		if now.worst() < best.worst() {
+			best = now
 		}
 	}
 	if f.jacobian == nil {
-		if f.jacobian, err = r.derive(ctx, t, p, assumed, res); err != nil {
+		if f.jacobian, err = r.derive(ctx, t, best, assumed); err != nil {
 			return nil, err
 		}
 	}
+	f.Values, f.Read = m.values(best.at, assumed), best.read
 	return f, nil
 }
 
-// refit moves a fit to other targets and assumptions, and returns the values.
-func (r *runner) refit(ctx context.Context, t target, f *Fit, assumed map[string]float64) (map[string]float64, error) {
+// refit moves a fit to other targets and assumptions in at most so many rounds,
+// and returns the values and what was calculated with them.
+func (r *runner) refit(ctx context.Context, t target, f *Fit, assumed map[string]float64, rounds int) (values, all map[string]float64, err error) {
 	p := make(point, len(r.model.Parameters))
 	for i, x := range r.model.Parameters {
 		p[i] = math.Log(f.Values[x.Name])
 	}
 	if len(p) == 0 {
-		return assumed, nil
+		return assumed, nil, nil
 	}
-	res, _, err := r.residuals(ctx, t, p, assumed)
-	best, at := res, p
-	for n := 0; err == nil && n < drawRounds && worst(res) > fitTolerance; n++ {
-		if p, res, _, err = r.step(ctx, t, f.jacobian, p, res, assumed); err == nil && worst(res) < worst(best) {
-			best, at = res, p
+	now, err := r.state(ctx, t, p, assumed)
+	best := now
+	for n := 0; err == nil && n < rounds && now.worst() > fitTolerance; n++ {
+		if now, err = r.step(ctx, t, f.jacobian, now, assumed); err == nil && now.worst() < best.worst() {
+			best = now
 		}
 	}
-	return r.model.values(at, assumed), err
-}
-
-func worst(res []float64) (w float64) {
-	for _, x := range res {
-		w = max(w, math.Abs(x))
-	}
-	return w
+	return r.model.values(best.at, assumed), best.all, err
 }
 
 // derive differs each parameter by a step and sees what the readings do.
-func (r *runner) derive(ctx context.Context, t target, p point, assumed map[string]float64, res []float64) (*mat.Dense, error) {
-	columns, err := des.Replicate(ctx, len(p), r.workers, func(ctx context.Context, i int) ([]float64, error) {
-		q := slices.Clone(p)
+func (r *runner) derive(ctx context.Context, t target, now state, assumed map[string]float64) (*mat.Dense, error) {
+	columns, err := des.Replicate(ctx, len(now.at), r.workers, func(ctx context.Context, i int) ([]float64, error) {
+		q := slices.Clone(now.at)
 		q[i] += jacobianStep
-		moved, _, err := r.residuals(ctx, t, q, assumed)
-		return moved, err
+		moved, err := r.state(ctx, t, q, assumed)
+		return moved.res, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	j := mat.NewDense(len(res), len(p), nil)
+	j := mat.NewDense(len(now.res), len(now.at), nil)
 	for c, moved := range columns {
 		for i := range moved {
-			j.Set(i, c, (moved[i]-res[i])/jacobianStep)
+			j.Set(i, c, (moved[i]-now.res[i])/jacobianStep)
 		}
 	}
 	return j, nil
 }
 
-// step goes from p to the solution of the linear model j. A slight pull to p keeps it off where nothing has an effect.
-func (r *runner) step(ctx context.Context, t target, j *mat.Dense, p point, res []float64, assumed map[string]float64) (point, []float64, []float64, error) {
-	n := len(p)
+// step goes to the solution of the linear model j, and half as far where that
+// made things worse. A slight pull keeps it where nothing has an effect.
+func (r *runner) step(ctx context.Context, t target, j *mat.Dense, now state, assumed map[string]float64) (next state, err error) {
 	var square, right, d mat.Dense
 	square.Mul(j.T(), j)
-	for i := range n {
+	for i := range now.at {
 		square.Set(i, i, square.At(i, i)+1e-6)
 	}
-	right.Mul(j.T(), mat.NewDense(len(res), 1, slices.Clone(res)))
+	right.Mul(j.T(), mat.NewDense(len(now.res), 1, slices.Clone(now.res)))
 	if err := d.Solve(&square, &right); err != nil {
-		return nil, nil, nil, fmt.Errorf("study %s: fitting: %w", r.model.Name, err)
+		return state{}, fmt.Errorf("study %s: fitting: %w", r.model.Name, err)
 	}
-	return r.descend(ctx, t, d, p, res, assumed)
-}
-
-// descend goes from p against d, half as far where that made things worse.
-func (r *runner) descend(ctx context.Context, t target, d mat.Dense, p point, res []float64, assumed map[string]float64) (q point, after, read []float64, err error) {
 	scale := 1.0
 	for range maxHalvings {
-		q = slices.Clone(p)
+		q := slices.Clone(now.at)
 		for i, x := range r.model.Parameters {
 			q[i] -= scale * min(max(d.At(i, 0), -maxStep), maxStep)
 			q[i] = min(max(q[i], math.Log(x.Low)), math.Log(x.High))
 		}
-		after, read, err = r.residuals(ctx, t, q, assumed)
-		if err != nil || floats.Dot(after, after) <= 1.2*floats.Dot(res, res) {
-			return q, after, read, err
+		next, err = r.state(ctx, t, q, assumed)
+		if err != nil || floats.Dot(next.res, next.res) <= 1.2*floats.Dot(now.res, now.res) {
+			return next, err
 		}
 		scale /= 2
 	}
-	return q, after, read, nil
+	return next, nil
 }

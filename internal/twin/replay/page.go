@@ -13,14 +13,14 @@ import (
 
 // Summary is how the predictions of a study, or of several, did.
 type Summary struct {
-	Fitted, Predictions    int
-	Numbers                int     // predictions that are numbers, not orderings
-	Median, P90            float64 // of their relative errors without sign
-	Ratios                 int     // of throughputs
-	RatioMedian, RatioP90  float64
-	Orders                 int // orderings, bounds and likenesses
-	Right, Ties, Wrong     int // of these
-	Covered                int // numbers within their 90 % interval
+	Fitted, Predictions   int
+	Numbers               int     // predictions that are numbers, not orderings
+	Median, P90           float64 // of their relative errors without sign
+	Ratios                int     // of throughputs
+	RatioMedian, RatioP90 float64
+	Orders                int // orderings, bounds and likenesses
+	Right, Ties, Wrong    int // of these
+	Covered               int // numbers within their 90 % interval
 }
 
 // Summarize counts over results.
@@ -76,7 +76,7 @@ func quantile(p float64, x []float64) float64 {
 // page is Markdown under way.
 type page struct{ bytes.Buffer }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+func (p *page) line(format string, args ...any) { _, _ = fmt.Fprintf(p, format+"\n", args...) }
 
 // table writes a heading row and its rule.
 func (p *page) table(heads ...string) {
@@ -140,7 +140,7 @@ func Page(results []*Result, o Options) []byte {
 	p.line("")
 	p.line("## How to read it")
 	p.line("")
-	p.line("Each published number either sets a parameter (calibrated), is predicted, or is left out with a reason; which is which was fixed before the calculation. Predictions are read by nothing but this page. The interval holds 90 %% of the draws: each moves every calibrated number within its rounding and a repeatability of %.0f %%, every assumption within its range, and the seed, and fits anew; it includes the rounding of the published number. An ordering is a tie where its interval has both sides. A prediction fails where it errs by more than %.0f %%, or has an ordering wrong.", 100*repeatability, 100*failedError)
+	p.line("Each published number either sets a parameter (calibrated), is predicted, or is left out with a reason; which is which was fixed before the first calculation, and a number that changed sides since says so. Predictions are read by nothing but this page. The interval holds 90 %% of the draws: each moves every calibrated number within its rounding and a repeatability of %.0f %%, every assumption within its range, and the seed, and fits anew; it includes the rounding of the published number. An ordering is a tie where its interval has both sides. A prediction fails where it errs by more than %.0f %%, or has an ordering wrong.", 100*repeatability, 100*failedError)
 	for _, r := range results {
 		p.study(r)
 	}

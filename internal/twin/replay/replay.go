@@ -79,7 +79,7 @@ func Run(ctx context.Context, s *Study, hosts Hosts, o Options) (*Result, error)
 	for i, p := range s.Predicted {
 		reads[i] = p.Reads
 	}
-	ours, err := r.evaluate(ctx, reads, f.Values, o.Seed)
+	ours, _, err := r.evaluate(ctx, reads, f.Values, o.Seed, nil)
 	if err != nil {
 		return nil, fmt.Errorf("predicting %s: %w", s.Name, err)
 	}
@@ -125,11 +125,11 @@ func (r *runner) draw(ctx context.Context, s *Study, f *Fit, reads []Expr, strea
 	for _, a := range s.Assumptions {
 		assumed[a.Name] = a.Low + (a.High-a.Low)*stream.Float64()
 	}
-	values, err := r.refit(ctx, t, f, assumed)
+	values, all, err := r.refit(ctx, t, f, assumed, drawRounds)
 	if err != nil {
 		return drawn{}, err
 	}
-	read, err := r.evaluate(ctx, reads, values, t.seed)
+	read, _, err := r.evaluate(ctx, reads, values, t.seed, all)
 	for i := range read {
 		read[i] *= math.Exp(repeatability * normal(&stream))
 	}
@@ -142,16 +142,27 @@ func normal(s *rng.Stream) float64 {
 }
 
 // interval is the 90 % interval of one more draw, after Student, and covers
-// the value at the fit itself.
+// the value at the fit itself. Positive quantities are drawn by factors, so
+// theirs is one of logarithms.
 func interval(draws []drawn, at float64, read func(drawn) float64) Interval {
-	x := make([]float64, len(draws))
+	x, positive := make([]float64, len(draws)), at > 0
 	for i, d := range draws {
 		x[i] = read(d)
+		positive = positive && x[i] > 0
+	}
+	if positive {
+		for i := range x {
+			x[i] = math.Log(x[i])
+		}
 	}
 	n := float64(len(x))
 	mean, sd := stat.MeanStdDev(x, nil)
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.95) * sd * math.Sqrt(1+1/n)
-	return Interval{min(mean-half, at), max(mean+half, at)}
+	low, high := mean-half, mean+half
+	if positive {
+		low, high = math.Exp(low), math.Exp(high)
+	}
+	return Interval{min(low, at), max(high, at)}
 }
 
 // effects moves each assumption alone, fits again and predicts.
@@ -159,15 +170,12 @@ func (r *runner) effects(ctx context.Context, s *Study, f *Fit, reads []Expr, ou
 	changes, err := des.Replicate(ctx, 2*len(s.Assumptions), r.workers, func(ctx context.Context, i int) ([]float64, error) {
 		a := s.Assumptions[i/2]
 		assumed := s.assumed()
-		assumed[a.Name] *= 1 + sensitivityStep*float64(2*(i%2)-1)
-		if a.Name == "smt" || a.Name == "remote" { // physical bounds: a second thread or a far socket is no gain or loss below 1
-			assumed[a.Name] = max(1, assumed[a.Name])
-		}
-		values, err := r.refit(ctx, targets(s.Calibrated, seed), f, assumed)
+		assumed[a.Name] = max(a.Least, a.Value*(1+sensitivityStep*float64(2*(i%2)-1)))
+		values, all, err := r.refit(ctx, targets(s.Calibrated, seed), f, assumed, effectRounds)
 		if err != nil {
 			return nil, err
 		}
-		read, err := r.evaluate(ctx, reads, values, seed)
+		read, _, err := r.evaluate(ctx, reads, values, seed, all)
 		for j := range read {
 			read[j] = read[j]/ours[j] - 1
 		}

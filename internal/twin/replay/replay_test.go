@@ -237,7 +237,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 				t.Errorf("%s: %v", s.Name, err)
 				continue
 			}
-			if v := out[x.Name+".tps"] + out[x.Name+".gbps"]; !(v > 0) {
+			if v := out[x.Name+".cores_pct"] + out[x.Name+".gbps"]; !(v > 0) {
 				t.Errorf("%s: %s does nothing: %v", s.Name, x.Name, out)
 			}
 		}

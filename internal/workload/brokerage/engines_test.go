@@ -153,6 +153,11 @@ func TestEveryEngine(t *testing.T) {
 // everyMode runs all tests on one engine. first is set by the first call.
 func everyMode(t *testing.T, e engine.Engine, first **standard) {
 	server := enginetest.Restartable(t, e, engine.Config{Connections: 40, Durable: true})
+	users := 8
+	if engine.Inside(e) {
+		users = 1 // and the market: more writers than one spend their time on retries
+	}
+	var list []loaded
 	for _, mode := range []string{"procedures", "statements"} {
 		params := little(map[string]string{"mode": mode})
 		if _, ok := define(t, params).Scripts[e.Name()]; !ok && mode == "procedures" {
@@ -161,12 +166,13 @@ func everyMode(t *testing.T, e engine.Engine, first **standard) {
 		t.Run(mode, func(t *testing.T) {
 			l := load(t, server, mode, params)
 			t.Run("HistoryIsTheSame", func(t *testing.T) { l.history(t, e.Name()+", "+mode, first) })
-			t.Run("UsersAndMarketKeepAllConditions", l.run)
+			t.Run("UsersAndMarketKeepAllConditions", func(t *testing.T) { l.run(t, users) })
 			t.Run("ClerkMaintainsAndCleansUp", l.clerk)
-			if server.Own() { // else a crash would be that of the test
-				t.Run("SurvivesACrash", func(t *testing.T) { l.crash(t, server) })
-			}
+			list = append(list, l)
 		})
+	}
+	if server.Own() && len(list) > 0 { // else a crash would be that of the test
+		t.Run("SurvivesACrash", func(t *testing.T) { list[0].crash(t, server) })
 	}
 }
 
@@ -183,19 +189,46 @@ func (l loaded) history(t *testing.T, name string, first **standard) {
 		t.Errorf("after loading: %v", failed)
 	}
 	s := l.subject(name)
-	h := s.Play(t, l.d.NewUser(3, rng.At(4)), steps, brokerage.Shown)
+	h := s.Play(t, resolved{l.d.NewUser(3, rng.At(4)), false}, steps, brokerage.Shown)
 	holds := s.Contents(t)
+	l.undone(t, s)
 	if *first != nil {
 		enginetest.Same(t, (*first).subject, s, (*first).history, h, (*first).holds, holds)
 		return
 	}
 	*first = &standard{s, h, holds}
-	// All types but the clerk's two, and what is undone.
-	if len(h.Counts) != 11 {
+	// All types but the clerk's two.
+	if len(h.Counts) != 10 {
 		t.Errorf("the history lacks something: %v", h.Counts)
 	}
 	if n, want := len(holds["trade"]), 11_520+h.Counts["tradeorder"]; n != want {
 		t.Errorf("TRADE has %d rows, want %d", n, want)
+	}
+}
+
+// resolved is a user whose orders are either all rolled back or none is. What
+// is rolled back takes a number on some engines and none on others, so that
+// histories with both can't be compared.
+type resolved struct {
+	workload.User
+	cancel bool
+}
+
+// Next implements workload.User.
+func (r resolved) Next() workload.Step {
+	st := r.User.Next()
+	brokerage.Cancel(st.Input, r.cancel)
+	return st
+}
+
+// undone sees that orders that are rolled back leave nothing behind.
+func (l loaded) undone(t *testing.T, s enginetest.Subject) {
+	const rows = "SELECT (SELECT count(*) FROM trade) + (SELECT count(*) FROM trade_history) + (SELECT count(*) FROM trade_request)"
+	c := l.session(t).Conn()
+	before := ask(t, c, rows)[0].Int
+	h := s.Play(t, resolved{l.d.NewUser(4, rng.At(5)), true}, 90, brokerage.Shown)
+	if n := ask(t, c, rows)[0].Int; n != before || h.Counts["rolled back"] == 0 || h.Counts["tradeorder"] != 0 {
+		t.Errorf("%d rows became %d, of the orders %v", before, n, h.Counts)
 	}
 }
 
@@ -233,8 +266,8 @@ func both(a, b workload.Tally) workload.Tally {
 
 // run has a driver play customers, market and clerk, and runs the checks with
 // what was counted since the database was loaded.
-func (l loaded) run(t *testing.T) {
-	const users, lasts = 8, 3 * time.Second
+func (l loaded) run(t *testing.T, users int) {
+	const lasts = 3 * time.Second
 	c := l.session(t).Conn()
 	tally := l.already(t, c)
 	rep, err := drive.Run(t.Context(), drive.Config{

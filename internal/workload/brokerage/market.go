@@ -116,6 +116,18 @@ func (x *exchange) submit(kind int, trade, security, quantity, bid, at int64) {
 	s.push(e)
 }
 
+// behind is how long the market is late with completing trades in a security,
+// in µs: that of the next trade that its session has not taken on yet.
+func (x *exchange) behind(security, at int64) int64 {
+	s := x.of(security)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.events) == 0 || s.events[0].trigger {
+		return 0
+	}
+	return max(0, at-s.events[0].due)
+}
+
 // accept takes a limit order that a Market-Feed found in the money.
 func (x *exchange) accept(trade, security, quantity, at int64) {
 	s := x.of(security)

@@ -284,9 +284,11 @@ BEGIN
 END $$;
 
 -- traderesult completes a trade at a price. It returns the status that it
--- found: a trade that is complete already is left as it is.
+-- found: a trade that is complete already is left as it is. The server would
+-- find a broker among few by reading all of them; a serializable transaction
+-- then counts as having read all, so that no two could run at once.
 CREATE FUNCTION traderesult(t_id_in bigint, price_in numeric, at_in timestamp)
-RETURNS TABLE (status text, commission numeric, tax numeric, balance numeric) LANGUAGE plpgsql AS $$
+RETURNS TABLE (status text, commission numeric, tax numeric, balance numeric) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
     t record;
     l record;

@@ -69,7 +69,7 @@ func newTransactions(run [types]executor) transactions {
 	}
 	for i, tx := range t {
 		tx.Index = i
-		tx.ReadOnly = readsOnly(i)
+		tx.ReadOnly, tx.Extra = readsOnly(i), isExtra(i)
 		if tx.Limit > 0 {
 			tx.Percentile = 90
 			// What the market owes at the end of a run, and limit orders that
@@ -92,6 +92,11 @@ func readsOnly(kind int) bool {
 	default:
 		return false
 	}
+}
+
+// isExtra says whether a type is the market's or the clerk's.
+func isExtra(kind int) bool {
+	return kind == tradeResult || kind == marketFeed || kind == dataMaintenance || kind == tradeCleanup
 }
 
 // isolation is the level of each type.

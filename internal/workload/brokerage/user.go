@@ -79,7 +79,26 @@ func (u *trader) NextAt(now time.Duration) workload.Step {
 	case tradeUpdate:
 		u.lookup(int(weighted4(&u.s, 33, 66, 100)) + byNumber)
 	}
-	return workload.Step{Transaction: u.transactions[u.kind], Input: e, Last: true}
+	wait := u.hesitate()
+	return workload.Step{Transaction: u.transactions[u.kind], Input: e, Keying: time.Duration(wait) * time.Microsecond, Last: true}
+}
+
+// mostHesitation bounds how long a customer holds an order back, in µs: a
+// market that stood still for long may be there again in an instant.
+const mostHesitation = second
+
+// hesitate is how long a customer waits before an order, in µs: as long as the
+// market is late with trades in that security. Without that, customers who do
+// not think would enter more and more orders that nobody completes, where a
+// server is slower to complete trades than to take orders.
+func (u *trader) hesitate() int64 {
+	if u.kind != tradeOrder || u.market == nil {
+		return 0
+	}
+	e := u.entry
+	wait := min(u.market.behind(e.security, e.at), mostHesitation)
+	e.at += wait
+	return wait
 }
 
 // weighted4 draws 0 to 3: 0 in `a` of a hundred, 1 up to b, 2 up to c.

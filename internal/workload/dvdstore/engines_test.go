@@ -7,6 +7,8 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/catalog"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
+	"github.com/loadstone-perf/loadstone/internal/engine/mysql"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 	"github.com/loadstone-perf/loadstone/internal/workload/dvdstore"
@@ -24,7 +26,9 @@ type played struct {
 //
 //   - orders at the edges of stock end as they should,
 //   - one history shows the same and leaves the same rows behind everywhere,
-//   - concurrent users keep all checks and lose no update.
+//   - concurrent users keep all checks and lose no update,
+//
+// and what is of one engine alone.
 //
 // Adding an engine to the catalogue adds it here.
 func TestEveryEngine(t *testing.T) {
@@ -37,8 +41,15 @@ func TestEveryEngine(t *testing.T) {
 	}
 }
 
+// everyWay shares one server, because making one takes seconds.
 func everyWay(t *testing.T, e engine.Engine, first **played) {
 	db := enginetest.Serve(t, e, engine.Config{Connections: 40})
+	switch e.Name() {
+	case postgres.Name:
+		t.Run("Own", func(t *testing.T) { onPostgreSQL(t, db) })
+	case mysql.Name:
+		t.Run("Own", func(t *testing.T) { onMariaDB(t, db) })
+	}
 	for _, calls := range []string{"procedures", "statements"} {
 		params := map[string]string{"size": "1MB", "calls": calls}
 		if _, ok := define(t, params).Scripts[e.Name()]; !ok && calls == "procedures" {

@@ -7,15 +7,13 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
-	"github.com/loadstone-perf/loadstone/internal/engine/mysql"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
-// TestOnMariaDB loads each mode into a real server and sees what TestEveryEngine
-// does not: that calls inside of a transaction are a part of it, that hot rows
-// lose no update, and what the kit's form for this engine means.
-func TestOnMariaDB(t *testing.T) {
-	db := enginetest.Serve(t, mysql.New(), engine.Config{Connections: 40})
+// onMariaDB loads each mode and sees what TestEveryEngine does not: that calls
+// inside of a transaction are a part of it, that hot rows lose no update, and
+// what the kit's form for this engine means.
+func onMariaDB(t *testing.T, db engine.Database) {
 	strict := load(t, db, "strict", map[string]string{"size": "small"})
 	compat := load(t, db, "compat", map[string]string{"size": "1MB", "mode": "compat"})
 	t.Run("StrictSearches", strict.searches)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
-	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
@@ -80,10 +79,9 @@ func load(t *testing.T, db engine.Database, name string, params map[string]strin
 	return loaded{enginetest.Load(t, db, name, define(t, params))}
 }
 
-// TestOnPostgreSQL loads each mode into a real server and sees that the
-// procedures mean what they say, under concurrent users too.
-func TestOnPostgreSQL(t *testing.T) {
-	db := enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
+// onPostgreSQL loads each mode and sees that the procedures mean what they say,
+// under concurrent users too.
+func onPostgreSQL(t *testing.T, db engine.Database) {
 	strict := load(t, db, "strict", map[string]string{"size": "small"})
 	compat := load(t, db, "compat", map[string]string{"size": "1MB", "mode": "compat"})
 	t.Run("FreshDataPassChecks", func(t *testing.T) {

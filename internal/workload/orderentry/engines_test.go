@@ -10,6 +10,8 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
 	"github.com/loadstone-perf/loadstone/internal/engine/mysql"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/engine/sqlite"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 	"github.com/loadstone-perf/loadstone/internal/workload/orderentry"
@@ -51,7 +53,9 @@ func (s subject) commits(t *testing.T) bool {
 //   - one history leaves the same rows behind and shows the same everywhere,
 //   - the ACID tests of clause 3 pass,
 //   - concurrent users keep all conditions,
-//   - what was acknowledged survives a crash of the server.
+//   - what was acknowledged survives a crash of the server,
+//
+// and what is of one engine alone.
 //
 // The tests are here, beside the workload whose inputs they script; what is
 // about no workload (playing, reading and comparing contents, killing and
@@ -76,21 +80,20 @@ type standard struct {
 
 // everyMode runs all tests on one engine. first is set by the first call.
 func everyMode(t *testing.T, e engine.Engine, first **standard) {
-	server := enginetest.Restartable(t, e, engine.Config{Connections: 40, Durable: true})
+	server := enginetest.Restartable(t, e, engine.Config{Connections: 40})
+	if e.Name() == postgres.Name {
+		t.Run("Own", func(t *testing.T) { onPostgreSQL(t, server) })
+	}
 	var list []subject
 	for _, mode := range modes(t, e.Name()) {
-		d := define(t, map[string]string{"warehouses": "1", "mode": mode})
-		d.Database = mode
-		r, err := server.Load(t.Context(), d, engine.LoadOptions{Workers: 2})
-		if err != nil {
-			t.Fatalf("load %s: %v", mode, err)
-		}
-		t.Logf("%s: loaded %d rows, %v, stages %.2v", mode, r.Rows, r.Bytes.Human(), r.StageSeconds)
-		list = append(list, subject{
-			Subject: enginetest.Subject{Name: e.Name() + ", " + mode, Definition: d, Database: server},
-			mode:    mode,
-		})
+		x := load(t, server, mode, map[string]string{"warehouses": "1", "mode": mode})
+		x.Name = e.Name() + ", " + mode
+		list = append(list, subject{x.Subject, mode})
 	}
+	if e.Name() == sqlite.Name {
+		t.Run("WalksNoLargeTable", list[0].walksOnSQLite)
+	}
+	server.Restart(t, engine.Config{Connections: 40, Durable: true})
 	for _, s := range list {
 		t.Run(s.mode, func(t *testing.T) {
 			t.Run("HistoryIsTheSame", func(t *testing.T) { s.history(t, first) })

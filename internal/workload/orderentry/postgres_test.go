@@ -9,7 +9,6 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
-	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 	"github.com/loadstone-perf/loadstone/internal/workload/orderentry"
@@ -28,22 +27,26 @@ func load(t *testing.T, db engine.Database, name string, params map[string]strin
 func (l loaded) copyOf(t *testing.T, mode, name string) loaded {
 	t.Helper()
 	d := *define(t, map[string]string{"warehouses": "2", "mode": mode})
-	d.Database = "template1"
+	l.maintain(t, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy OWNER orderentry", name, l.Name))
+	d.Database = name
+	return loaded{enginetest.Subject{Name: name, Definition: &d, Database: l.Database}}
+}
+
+// maintain runs sql in a database of the product's own.
+func (l loaded) maintain(t *testing.T, sql string) {
+	t.Helper()
 	s, err := l.Database.Open(t.Context(), &workload.Definition{Database: "template1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	enginetest.Ask(t, s.Conn(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy OWNER orderentry", name, l.Definition.Database))
-	d.Database = name
-	return loaded{enginetest.Subject{Name: name, Definition: &d, Database: l.Database}}
+	enginetest.Ask(t, s.Conn(), sql)
 }
 
-// TestOnPostgreSQL loads two warehouses into a real server, and sees what only
-// PostgreSQL's own SQL can tell: that checks find faults, that no transaction
-// walks a table, and that hot rows neither deadlock nor lose updates.
-func TestOnPostgreSQL(t *testing.T) {
-	db := enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
+// onPostgreSQL loads two warehouses and sees what only PostgreSQL's own SQL can
+// tell: that checks find faults, that no transaction walks a table, and that hot
+// rows neither deadlock nor lose updates.
+func onPostgreSQL(t *testing.T, db engine.Database) {
 	calls := load(t, db, "calls", map[string]string{"warehouses": "2"})
 	texts := calls.copyOf(t, "statements", "texts")
 	t.Run("FreshDataPassChecks", func(t *testing.T) {
@@ -56,6 +59,10 @@ func TestOnPostgreSQL(t *testing.T) {
 		t.Run(mode+"WalkNoLargeTable", l.walks)
 		t.Run(mode+"NeitherDeadlockNorLoseUpdates", l.contention)
 		t.Run(mode+"DeliverConcurrently", l.deliveries)
+	}
+	// What is not there need not be written when the server stops.
+	for _, l := range []loaded{calls, texts} {
+		l.maintain(t, "DROP DATABASE "+l.Name+" WITH (FORCE)")
 	}
 }
 

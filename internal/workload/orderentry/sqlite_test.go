@@ -4,17 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadstone-perf/loadstone/internal/engine"
-	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
-	"github.com/loadstone-perf/loadstone/internal/engine/sqlite"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
-// TestSQLiteWalksNoLargeTable asks SQLite how it finds the rows: by a key or an
-// index, in every statement of the users.
-func TestSQLiteWalksNoLargeTable(t *testing.T) {
-	db := enginetest.Serve(t, sqlite.New(), engine.Config{Connections: 2})
-	l := load(t, db, "plans", map[string]string{"warehouses": "1", "mode": "statements"})
+// walksOnSQLite asks SQLite how it finds the rows: by a key or an index, in every
+// statement of the users.
+func (l subject) walksOnSQLite(t *testing.T) {
 	c := l.Open(t).Conn()
 	for _, s := range l.Definition.Statements {
 		args := make([]workload.Value, len(s.Params))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/socket"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
@@ -38,13 +39,6 @@ func parseError(msg []byte) error {
 	return e
 }
 
-// lost is an error that leaves the connection unusable: what the server did
-// with the request is unknown.
-type lost struct{ err error }
-
-func (l *lost) Error() string { return "connection to the database server lost: " + l.err.Error() }
-func (l *lost) Unwrap() error { return l.err }
-
 // malformed is a message that breaks the protocol.
 type malformed struct{ what string }
 
@@ -59,7 +53,7 @@ func Classify(err error) workload.Class {
 	}
 	var (
 		e *Error
-		l *lost
+		l *socket.Lost
 		m *malformed
 	)
 	switch {

@@ -47,7 +47,7 @@ func (c *Conn) loadData(sql string) (*InFile, error) {
 // refused the file already, that shows only in Finish: it reads on to the end.
 func (f *InFile) Write(buf []byte) error {
 	c := f.conn
-	if c.state.Load() == closed {
+	if c.calls.Closed() {
 		return c.fail(errors.New("the connection was closed"))
 	}
 	c.in.seq++

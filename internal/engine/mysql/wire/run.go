@@ -57,7 +57,7 @@ func (c *Conn) begun(packets [][]byte) error {
 	var first error
 	for range packets {
 		_, err := c.answer(nil)
-		if c.broken != nil {
+		if c.calls.Broken() != nil {
 			return err
 		}
 		if err != nil && first == nil {
@@ -72,7 +72,7 @@ func (c *Conn) begun(packets [][]byte) error {
 		return nil
 	}
 	_, err := c.answer(nil)
-	if c.broken != nil {
+	if c.calls.Broken() != nil {
 		return err
 	}
 	return first
@@ -99,8 +99,8 @@ func (c *Conn) answer(st *statement) (affected int64, err error) {
 		default:
 			status, err = c.rows(st, msg)
 		}
-		if c.broken != nil {
-			return 0, c.broken
+		if c.calls.Broken() != nil {
+			return 0, c.calls.Broken()
 		}
 		if first == nil {
 			first = err
@@ -190,8 +190,8 @@ func (c *Conn) rows(st *statement, msg []byte) (status int, err error) {
 		case st != nil && first == nil:
 			first = c.row(st, msg)
 		}
-		if c.broken != nil {
-			return 0, c.broken
+		if c.calls.Broken() != nil {
+			return 0, c.calls.Broken()
 		}
 	}
 }
@@ -319,8 +319,8 @@ func (c *Conn) beginTx(ctx context.Context, op workload.TxOp) error {
 			return err
 		}
 	}
-	if c.broken != nil {
-		return c.broken
+	if c.calls.Broken() != nil {
+		return c.calls.Broken()
 	}
 	c.control = c.controls[op]
 	return nil

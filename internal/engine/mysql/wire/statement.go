@@ -83,8 +83,8 @@ func (c *Conn) prepare(ctx context.Context, made []*statement, ps []Prepared) er
 	var first error
 	for _, st := range made {
 		err := c.prepared(st)
-		if c.broken != nil {
-			return c.broken
+		if c.calls.Broken() != nil {
+			return c.calls.Broken()
 		}
 		if err != nil && first == nil {
 			first = fmt.Errorf("prepare statement %q: %w", st.name, err)

@@ -4,15 +4,7 @@ package pgtest
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
+	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
 )
 
 // ForeignPassword is the password of the users of a Foreign server. It stands
@@ -87,7 +80,7 @@ func (f *Foreign) make(settings []string) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	if err := f.certificates(attr.Credential); err != nil {
+	if err := enginetest.WriteCertificates(f.Dir, attr.Credential); err != nil {
 		return err
 	}
 	hba := "local all postgres trust\nlocal all all scram-sha-256\n" +
@@ -203,67 +196,4 @@ func (f *Foreign) Databases(tb testing.TB) string {
 		names = append(names, r[0])
 	}
 	return strings.Join(names, " ")
-}
-
-// certificates writes an authority, another one, and the server's key and
-// certificate by the first.
-func (f *Foreign) certificates(owner *syscall.Credential) error {
-	for _, name := range []string{"other", "ca"} { // the last one signs
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			return err
-		}
-		ca := certificate("authority " + name)
-		ca.IsCA, ca.KeyUsage = true, x509.KeyUsageCertSign
-		if err := f.sign(name+".crt", ca, ca, key, key); err != nil {
-			return err
-		}
-		if name == "ca" {
-			own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-			if err != nil {
-				return err
-			}
-			server := certificate("server")
-			server.DNSNames, server.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
-			if err := f.sign("server.crt", server, ca, own, key); err != nil {
-				return err
-			}
-			if err := f.writeKey(own, owner); err != nil {
-				return err
-			}
-		}
-	}
-	return os.Chmod(f.Dir, 0o755)
-}
-
-func certificate(name string) *x509.Certificate {
-	now := clock.Real{}.Now()
-	return &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), BasicConstraintsValid: true,
-	}
-}
-
-// sign writes the certificate c of own, signed by parent's key.
-func (f *Foreign) sign(name string, c, parent *x509.Certificate, own, key *ecdsa.PrivateKey) error {
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &own.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(f.file(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
-}
-
-// writeKey writes the server's key, which only the server's user may read.
-func (f *Foreign) writeKey(key *ecdsa.PrivateKey, owner *syscall.Credential) error {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(f.file("server.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		return err
-	}
-	if owner == nil {
-		return nil
-	}
-	return os.Chown(f.file("server.key"), int(owner.Uid), int(owner.Gid))
 }

@@ -9,8 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -50,14 +48,6 @@ type Prepared struct {
 // connectTimeout bounds connecting and authentication.
 const connectTimeout = 30 * time.Second
 
-// The states of a Conn. Run moves it from idle to busy and back, so that
-// Close and an ending context know whether an answer is outstanding.
-const (
-	idle int32 = iota
-	busy
-	closed
-)
-
 // Conn is one connection to a PostgreSQL server. It implements engine.Conn.
 //
 // One goroutine uses it at a time; Close alone may be called from another,
@@ -81,14 +71,7 @@ type Conn struct {
 	secretKey []byte
 	tls       *tls.Config // nil where the connection is not encrypted
 
-	state  atomic.Int32
-	broken error // why the connection can't be used any more; set by its user only
-
-	// mu orders an ending context's expire against the next call's watch.
-	mu      sync.Mutex
-	done    <-chan struct{} // of the watched context
-	expired error           // why the network deadline is set; nil where it is not
-	unwatch func() bool
+	calls socket.Calls
 }
 
 // Dial connects, authenticates and prepares c.Statements. ctx bounds this
@@ -157,6 +140,7 @@ func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
 		_ = h.Conn.Close()
 		return nil, err
 	}
+	c.calls.Over(c.net)
 	c.in = newInput(&c.link)
 	if err := c.prepareControl(ctx); err != nil {
 		_ = c.Close()
@@ -169,18 +153,11 @@ func Connect(ctx context.Context, cfg *pgconn.Config) (*Conn, error) {
 // goroutine. Where a statement is under way, or was given up, the server is
 // asked to cancel it, so that it does not work on for nobody.
 func (c *Conn) Close() error {
-	was := c.state.Swap(closed)
-	if was == closed {
+	first, outstanding := c.calls.Close()
+	if !first {
 		return nil
 	}
-	c.mu.Lock()
-	unwatch := c.unwatch
-	given := c.expired != nil
-	c.mu.Unlock()
-	if unwatch != nil {
-		unwatch()
-	}
-	if was == idle && !given {
+	if !outstanding {
 		// Best effort: without it the server logs a lost client at most.
 		_, _ = c.net.Write([]byte{'X', 0, 0, 0, 4})
 	} else {
@@ -249,22 +226,8 @@ func (c *Conn) encrypt(ctx context.Context, n net.Conn) (net.Conn, error) {
 // enter begins a call: the connection is usable, ctx has not ended and is
 // watched, and the buffers are empty.
 func (c *Conn) enter(ctx context.Context) error {
-	if !c.state.CompareAndSwap(idle, busy) {
-		if c.state.Load() == closed {
-			return &lost{net.ErrClosed}
-		}
-		return errors.New("PostgreSQL connection used by two goroutines at once")
-	}
-	if c.broken != nil {
-		c.leave()
-		return c.broken
-	}
-	if done := ctx.Done(); done != c.done {
-		c.watch(ctx, done)
-	}
-	if err := ctx.Err(); err != nil {
-		c.leave()
-		return &lost{err}
+	if err := c.calls.Enter(ctx); err != nil {
+		return err
 	}
 	c.out = c.out[:0]
 	c.in.reset()
@@ -272,56 +235,10 @@ func (c *Conn) enter(ctx context.Context) error {
 }
 
 // leave ends a call.
-func (c *Conn) leave() { c.state.CompareAndSwap(busy, idle) }
-
-// watch makes ctx the context whose end interrupts calls. Users pass the
-// same context call after call, so a call costs a comparison of channels and
-// no goroutine or timer.
-//
-// expire runs in a goroutine of its own and may be late: for a call that has
-// ended, or while the next context's call runs. So it acts only while its
-// context is the watched one and a call is under way, and a deadline that hit
-// no call is taken back here.
-func (c *Conn) watch(ctx context.Context, done <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unwatch != nil {
-		c.unwatch()
-	}
-	c.done, c.unwatch = done, nil
-	if c.expired != nil {
-		// It fails only where the connection is closed.
-		_ = c.net.SetDeadline(time.Time{})
-		c.expired = nil
-	}
-	if done != nil {
-		c.unwatch = context.AfterFunc(ctx, func() { c.expire(done, ctx.Err()) })
-	}
-}
-
-// expire interrupts the call under way, if it is done's.
-func (c *Conn) expire(done <-chan struct{}, why error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done == done && c.state.Load() == busy {
-		c.expired = why
-		_ = c.net.SetDeadline(time.Unix(1, 0))
-	}
-}
+func (c *Conn) leave() { c.calls.Leave() }
 
 // fail records that the connection can't go on and returns the error to give.
-// The server's and the client's ideas of where they are differ from here on.
-func (c *Conn) fail(err error) error {
-	c.mu.Lock()
-	if c.expired != nil && errors.Is(err, os.ErrDeadlineExceeded) {
-		err = c.expired
-	}
-	c.mu.Unlock()
-	if c.broken == nil {
-		c.broken = &lost{err}
-	}
-	return c.broken
-}
+func (c *Conn) fail(err error) error { return c.calls.Fail(err) }
 
 // InTransaction tells whether the server is inside a transaction that Begin
 // opened, failed or not.

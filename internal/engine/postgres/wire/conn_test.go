@@ -438,36 +438,6 @@ func TestContextInterruptsOnlyItsOwnCall(t *testing.T) {
 	waitFor(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
-// A context's end may be noticed late, when another's call is under way.
-func TestLateEndOfAContextHitsNoOtherCall(t *testing.T) {
-	c := dial(t, anySQL)
-	first, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	if _, err := ask(c, first, "select 1"); err != nil {
-		t.Fatal(err)
-	}
-	second, cancelSecond := context.WithCancel(t.Context())
-	defer cancelSecond()
-	if err := c.enter(second); err != nil { // a call begins
-		t.Fatal(err)
-	}
-	c.expire(first.Done(), context.Canceled)
-	c.leave()
-	c.expire(second.Done(), context.Canceled) // between calls
-	if _, err := ask(c, second, "select 1"); err != nil {
-		t.Error(err)
-	}
-	// Only this one is meant, but it comes when the call has just ended.
-	if err := c.enter(second); err != nil {
-		t.Fatal(err)
-	}
-	c.expire(second.Done(), context.Canceled)
-	c.leave()
-	if _, err := ask(c, first, "select 1"); err != nil {
-		t.Error(err)
-	}
-}
-
 // waitFor returns when done does, or fails.
 func waitFor(tb testing.TB, what string, done func() bool) {
 	tb.Helper()

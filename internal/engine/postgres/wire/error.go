@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/socket"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
@@ -69,13 +70,6 @@ func parseError(msg []byte) (*Error, error) {
 	}
 }
 
-// lost is an error that leaves the connection unusable: what the server did
-// with the request is unknown.
-type lost struct{ err error }
-
-func (l *lost) Error() string { return "connection to PostgreSQL lost: " + l.err.Error() }
-func (l *lost) Unwrap() error { return l.err }
-
 // Classify sorts an error of this package (SQLSTATE classes: PostgreSQL
 // documentation, appendix A).
 func Classify(err error) workload.Class {
@@ -85,7 +79,7 @@ func Classify(err error) workload.Class {
 	var (
 		e  *Error
 		pe *pgconn.PgError
-		l  *lost
+		l  *socket.Lost
 		ce *pgconn.ConnectError
 		m  *malformed
 	)

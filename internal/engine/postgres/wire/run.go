@@ -186,8 +186,8 @@ func (c *Conn) Tx(ctx context.Context, op workload.TxOp) error {
 				return err
 			}
 		}
-		if c.broken != nil {
-			return c.broken
+		if c.calls.Broken() != nil {
+			return c.calls.Broken()
 		}
 		c.begin = c.control[op]
 		return nil

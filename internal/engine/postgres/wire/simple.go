@@ -168,8 +168,8 @@ func (in CopyIn) Refused() bool {
 // Finish ends the data and returns how many rows the server took.
 func (in CopyIn) Finish() (int64, error) {
 	defer in.c.leave()
-	if in.c.broken != nil {
-		return 0, in.c.broken
+	if in.c.calls.Broken() != nil {
+		return 0, in.c.calls.Broken()
 	}
 	// The trailer is a row of -1 fields.
 	if err := in.Write(append(make([]byte, CopyRoom), 0xff, 0xff)); err != nil {
@@ -193,8 +193,8 @@ func (in CopyIn) end(last []byte) (answered, error) {
 // log.
 func (in CopyIn) Abort(why string) error {
 	defer in.c.leave()
-	if in.c.broken != nil {
-		return in.c.broken
+	if in.c.calls.Broken() != nil {
+		return in.c.calls.Broken()
 	}
 	_, err := in.end(closeMessage(appendText([]byte{'f', 0, 0, 0, 0}, why), 0))
 	var e *Error

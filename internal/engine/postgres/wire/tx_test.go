@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loadstone-perf/loadstone/internal/engine/socket"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
 
@@ -229,10 +230,10 @@ func TestClassify(t *testing.T) {
 		{&Error{Code: "XX000", Severity: "PANIC"}, workload.Connection},
 		{&pgconn.PgError{Code: "53300", Severity: "FATAL"}, workload.Connection},
 		{&pgconn.PgError{Code: "28P01", Severity: "FATAL"}, workload.Fatal},
-		{&lost{io.EOF}, workload.Connection},
-		{&lost{os.ErrDeadlineExceeded}, workload.Connection},
-		{&lost{net.ErrClosed}, workload.Connection},
-		{&lost{&malformed{'D', "bad"}}, workload.Fatal},
+		{&socket.Lost{Err: io.EOF}, workload.Connection},
+		{&socket.Lost{Err: os.ErrDeadlineExceeded}, workload.Connection},
+		{&socket.Lost{Err: net.ErrClosed}, workload.Connection},
+		{&socket.Lost{Err: &malformed{'D', "bad"}}, workload.Fatal},
 		{errors.New("other"), workload.Fatal},
 	} {
 		if got := Classify(test.err); got != test.want {

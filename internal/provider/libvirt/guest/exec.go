@@ -87,7 +87,7 @@ func execute(socket, name string, args []string, signals <-chan os.Signal) (int,
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	id := strconv.Itoa(os.Getpid())
 	if err := send(conn, Request{Kind: kindExec, ID: id, Name: name, Args: args}); err != nil {
 		return 0, err
@@ -96,7 +96,7 @@ func execute(socket, name string, args []string, signals <-chan os.Signal) (int,
 	if err != nil {
 		return 0, err
 	}
-	defer input.Close()
+	defer func() { _ = input.Close() }()
 	if err := send(input, Request{Kind: kindInput, ID: id}); err != nil {
 		return 0, err
 	}

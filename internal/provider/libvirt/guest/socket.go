@@ -46,12 +46,12 @@ func (a *agent) relayed(conn *net.TCPConn, token string) {
 	// moved by the kernel.
 	err := receiveExactly(conn, &r)
 	if err != nil || r.Kind != kindDial || subtle.ConstantTimeCompare([]byte(r.Token), []byte(token)) != 1 {
-		conn.Close()
+		_ = conn.Close()
 		return
 	}
 	to, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: a.root + r.Path, Net: "unix"})
 	if err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return
 	}
 	Join(conn, to)
@@ -127,7 +127,7 @@ func (a *agent) watch(st duplex) {
 func (w *watcher) add(dir string, depth int) error {
 	wd, err := unix.InotifyAddWatch(w.fd, w.root+dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_TO|unix.IN_MOVED_FROM|unix.IN_ONLYDIR)
 	if err != nil {
-		return nil // gone already
+		return nil //nolint:nilerr // the directory has gone already
 	}
 	w.dirs[int32(wd)] = watched{dir, depth}
 	entries, _ := os.ReadDir(w.root + dir)
@@ -174,7 +174,7 @@ func (w *watcher) one(in io.Reader) error {
 	}
 	st, err := os.Lstat(w.root + path)
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // it has gone already
 	}
 	return w.came(path, dir.depth, st.Mode())
 }
