@@ -122,8 +122,8 @@ func (r *run) measure(in raw, rows []record.Interval, p *profile) error {
 	if n := float64(w.Passes); n > 1 { // the shape of a pass took a part 1/n of the noise with it
 		r.NoisePct *= Number(math.Sqrt(n / (n - 1)))
 	}
-	if rate := r.load.RatePerS; rate > 0 {
-		r.served = unitsDone(rows, in.trial.Workload) / length / (rate * p.share(w.Start, w.End) * float64(max(1, len(in.intervals))))
+	if rate := arrivals(in.trial, len(in.intervals)); rate > 0 {
+		r.served = unitsDone(rows, in.trial.Workload) / length / (rate * p.share(w.Start, w.End))
 	}
 	var late dist
 	for i := range in.intervals {
@@ -139,6 +139,18 @@ func (r *run) measure(in raw, rows []record.Interval, p *profile) error {
 		r.LatenessP99Us = p99 * 1e3
 	}
 	return nil
+}
+
+// arrivals is how many a second arrive at all instances together, 0 in closed
+// loop. Records before groups were known have one rate for each instance.
+func arrivals(t record.Trial, instances int) (perSecond float64) {
+	for _, i := range t.Instances {
+		perSecond += i.Drive.RatePerS
+	}
+	if perSecond > 0 {
+		return perSecond
+	}
+	return t.Load.RatePerS * float64(max(1, instances))
 }
 
 // unitsDone is how many units ended in rows: those of the unit's own series,

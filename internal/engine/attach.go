@@ -110,7 +110,7 @@ type Golden struct {
 // Copied tells how a working copy was made.
 type Copied struct {
 	Name     string        // what the copy is called on the server
-	Way      string        // "template"
+	Way      string        // "template", or "copy" where rows are copied table by table
 	Took     time.Duration // the copy
 	Verify   time.Duration // the verification
 	Digest   string        // of what was compared, the same as the golden state's

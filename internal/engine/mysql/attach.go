@@ -45,9 +45,9 @@ func (product) Attach(ctx context.Context, e engine.Endpoint) (engine.Server, er
 		return nil, fmt.Errorf("the database server at %s: %w", parsed.Where, err)
 	}
 	switch {
-	case s.version.compare(s.product.oldest()) < 0:
+	case s.version.Compare(s.product.oldest()) < 0:
 		return nil, fmt.Errorf("%s at %s is %s: Loadstone needs %s or later", s.product.title(), parsed.Where, s.version, s.product.oldest())
-	case !want.allows(s.version):
+	case !want.Allows(s.version):
 		return nil, fmt.Errorf("%s at %s is %s: the study wants %s", s.product.title(), parsed.Where, s.version, want)
 	}
 	s.session = s.product.sessionSettings(s.version)

@@ -120,7 +120,7 @@ func (in *installation) meaning() []choice {
 // snapshots says whether a release has innodb_snapshot_isolation: MariaDB from
 // 10.11.8 on, where it is off by default up to 11.6.1.
 func (f flavour) snapshots(v version) bool {
-	return f == mariadb && v.compare(version{10, 11, 8}) >= 0
+	return f == mariadb && v.Compare(version{10, 11, 8}) >= 0
 }
 
 // repeatable are the settings without which a server that starts is not as it

@@ -246,7 +246,11 @@ func (s *running) fill(ctx context.Context, d *workload.Definition, m mark, from
 
 // Copy implements engine.Keeper. The products have no copy of a database: the
 // tables are made and filled as they were loaded (see package load), with rows
-// that the server reads from the golden state, and verified in the same way.
+// that the server reads from the golden state, and verified in the same way. One
+// warehouse of Order-Entry, 600,000 rows in 100 MB, took 2.3, 5.6 and 25 s to
+// copy and 3.9, 6.3 and 36 s to load anew, in turn (MariaDB 10.11, a small machine
+// that had other work beside). All copies have the same pages, though not those
+// of the golden state.
 func (s *running) Copy(ctx context.Context, d *workload.Definition, c engine.Config) (engine.Database, engine.Copied, error) {
 	golden, err := s.find(ctx, d)
 	if err == nil && golden.Kind != kindGolden {

@@ -40,9 +40,9 @@ func locate(ctx context.Context, c constraint, dirs []string) (*installation, er
 			case err != nil:
 				seen = append(seen, err.Error())
 			case slices.ContainsFunc(found, func(o *installation) bool { return o.server == in.server }):
-			case in.version.compare(in.product.oldest()) < 0:
+			case in.version.Compare(in.product.oldest()) < 0:
 				seen = append(seen, fmt.Sprintf("%s (Loadstone needs %s or later)", in.origin, in.product.oldest()))
-			case !c.allows(in.version):
+			case !c.Allows(in.version):
 				seen = append(seen, in.origin)
 			default:
 				found = append(found, in)
@@ -57,7 +57,7 @@ func locate(ctx context.Context, c constraint, dirs []string) (*installation, er
 			if a.product != b.product {
 				return strings.Compare(string(b.product), string(a.product)) // mariadb before mysql
 			}
-			return a.version.compare(b.version)
+			return a.version.Compare(b.version)
 		}), nil
 	}
 	slices.Sort(seen)

@@ -55,9 +55,9 @@ func (product) Attach(ctx context.Context, e engine.Endpoint) (engine.Server, er
 		return nil, fmt.Errorf("PostgreSQL at %s: %w", parsed.Where, err)
 	}
 	switch {
-	case s.version.major < oldest:
+	case s.version[0] < oldest:
 		return nil, fmt.Errorf("PostgreSQL at %s is %s: Loadstone needs %d or later", parsed.Where, s.version, oldest)
-	case !want.allows(s.version):
+	case !want.Allows(s.version):
 		return nil, fmt.Errorf("PostgreSQL at %s is %s: the study wants %s", parsed.Where, s.version, want)
 	}
 	return s, nil

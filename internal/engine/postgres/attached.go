@@ -45,9 +45,9 @@ func (s *running) open(ctx context.Context, name string, copied bool, c engine.C
 	a := &attached{server: s, name: name, copied: copied, config: c, watch: watch}
 	list := measurable(databaseCounters(), s.timed(ctx, name))
 	if s.takeWide(a) {
-		list = append(list, measurable(serverCounters(s.version.major), s.timed(ctx, name))...)
+		list = append(list, measurable(serverCounters(s.version[0]), s.timed(ctx, name))...)
 	}
-	a.counters = &counters{list, link{server: a, query: among(countersQuery(list, s.version.major), name)}}
+	a.counters = &counters{list, link{server: a, query: among(countersQuery(list, s.version[0]), name)}}
 	a.waits = &waits{link{server: a, query: among(waitsQuery, name)}}
 	return a, nil
 }

@@ -144,8 +144,8 @@ type counters struct {
 }
 
 func newCounters(s *server) *counters {
-	list := append(databaseCounters(), serverCounters(s.in.version.major)...)
-	return &counters{list, link{server: s, query: countersQuery(list, s.in.version.major)}}
+	list := append(databaseCounters(), serverCounters(s.in.version[0])...)
+	return &counters{list, link{server: s, query: countersQuery(list, s.in.version[0])}}
 }
 
 // countersQuery asks for list in one row.

@@ -74,7 +74,7 @@ func fetched(ctx context.Context, dir string, v version) (engine.Installation, e
 	if err != nil {
 		return nil, fmt.Errorf("fetched PostgreSQL %s in %s: %w", v, dir, err)
 	}
-	if in.version != v {
+	if in.version.String() != v.String() {
 		return nil, fmt.Errorf("fetched PostgreSQL in %s is %s, not %s", dir, in.version, v)
 	}
 	in.origin = fmt.Sprintf("PostgreSQL %s, embedded-postgres-binaries, in %s", v, in.bin)
@@ -84,22 +84,22 @@ func fetched(ctx context.Context, dir string, v version) (engine.Installation, e
 // published returns the release to fetch: the one that c names exactly, else
 // the newest allowed of those that the library names, one a major version.
 func published(c constraint) (version, error) {
-	if v, ok := c.exact(); ok && c.allows(v) && v.major >= oldest {
+	if v, ok := c.Exact(2); ok && c.Allows(v) && v[0] >= oldest {
 		return v, nil
 	}
 	var known []string
 	for _, text := range []embedded.PostgresVersion{embedded.V18, embedded.V17, embedded.V16, embedded.V15} {
 		release := strings.TrimSuffix(string(text), ".0")
-		v, _, err := parseVersion(release)
+		v, err := parseVersion(release)
 		if err != nil {
-			return version{}, err
+			return nil, err
 		}
-		if c.allows(v) {
+		if c.Allows(v) {
 			return v, nil
 		}
 		known = append(known, release)
 	}
-	return version{}, fmt.Errorf("no PostgreSQL server that satisfies %s, neither on this machine nor to be fetched: "+
+	return nil, fmt.Errorf("no PostgreSQL server that satisfies %s, neither on this machine nor to be fetched: "+
 		"known releases are %s, and any other can be named exactly", c, strings.Join(known, ", "))
 }
 

@@ -34,9 +34,9 @@ func locate(ctx context.Context, c constraint, w engine.Want, dirs []string) (en
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
 			seen = append(seen, err.Error())
-		case in.version.major < oldest:
+		case in.version[0] < oldest:
 			seen = append(seen, fmt.Sprintf("%s in %s (Loadstone needs %d or later)", in.version, dir, oldest))
-		case !c.allows(in.version):
+		case !c.Allows(in.version):
 			seen = append(seen, fmt.Sprintf("%s in %s", in.version, dir))
 		default:
 			found = append(found, in)
@@ -46,7 +46,7 @@ func locate(ctx context.Context, c constraint, w engine.Want, dirs []string) (en
 		}
 	}
 	if len(found) > 0 {
-		return slices.MaxFunc(found, func(a, b *installation) int { return a.version.compare(b.version) }), nil
+		return slices.MaxFunc(found, func(a, b *installation) int { return a.version.Compare(b.version) }), nil
 	}
 	if w.Fetch {
 		return fetch(ctx, c, w)

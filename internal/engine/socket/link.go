@@ -1,6 +1,8 @@
 // Package socket moves the bytes of a database connection with as little of the
 // driver's CPU time as Go allows: a request and its answer cost one write, one
-// wait and usually one read. It knows nothing of what the bytes mean.
+// wait and usually one read. It also sees to it that one call at a time uses the
+// connection, and cuts one off whose context ends. It knows nothing of what the
+// bytes mean.
 package socket
 
 import (

@@ -128,7 +128,7 @@ func TestVersionsAreCompared(t *testing.T) {
 	} {
 		got, err := parseConstraint(c.constraint)
 		v, errV := parseVersion(c.version)
-		if err != nil || errV != nil || got.allows(v) != c.want {
+		if err != nil || errV != nil || got.Allows(v) != c.want {
 			t.Errorf("%s allows %s: %v, %v, %v", c.constraint, c.version, !c.want, err, errV)
 		}
 	}

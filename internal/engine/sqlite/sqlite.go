@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/engine/release"
 )
 
 // Name is the engine's name in studies and in the maps by engine of a
@@ -58,14 +59,14 @@ func (product) Locate(_ context.Context, w engine.Want) (engine.Installation, er
 	if err != nil {
 		return nil, fmt.Errorf("locate SQLite: %w", err)
 	}
-	if !c.allows(built) {
+	if !c.Allows(built) {
 		return nil, fmt.Errorf("locate SQLite: the study wants %s, and %s is built into Loadstone", w.Version, built)
 	}
 	return &installation{built}, nil
 }
 
 // installation is the library.
-type installation struct{ version version }
+type installation struct{ version release.Version }
 
 // Version implements engine.Installation.
 func (in *installation) Version() string { return in.version.String() }

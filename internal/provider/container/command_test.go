@@ -218,7 +218,7 @@ func cancelEarly(t *testing.T, i *Instance) {
 			t.Logf("process %d still runs: %q", pid, bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		}
 	}()
-	eventually(t, "nothing runs", func() bool { return i.idle() == nil })
+	eventually(t, "nothing runs", func() bool { return i.idle(t.Context()) == nil })
 }
 
 func wait(t *testing.T, d time.Duration) {

@@ -42,6 +42,11 @@ func (place) Check(_ context.Context, s provider.Shape) (problems []provider.Pro
 		{"instance.memory", s.Memory != 0}, {"instance.cpu_shares", s.CPUShares != 0},
 		{"instance.disk_read", s.ReadBytesPS != 0}, {"instance.disk_write", s.WriteBytesPS != 0},
 		{"instance.disk_read_ops", s.ReadOpsPS != 0}, {"instance.disk_write_ops", s.WriteOpsPS != 0},
+		{"instance.cpu_reservation", s.Reservation != 0}, {"instance.topology", s.Topology != provider.Topology{}},
+		{"instance.vnuma", s.VirtualNUMA != 0}, {"instance.large_pages", s.LargePages != ""},
+		{"instance.latency", s.LatencySensitivity != ""},
+		{"instance.disk_adapter", s.DiskAdapter != ""}, {"instance.network_adapter", s.NetworkAdapter != ""},
+		{"instance.data_volume", s.DataVolume != ""}, {"instance.log_volume", s.LogVolume != ""},
 	} {
 		if k.asked {
 			problems = append(problems, provider.Problem{

@@ -24,6 +24,8 @@ func TestEveryKnobOfAShapeIsRefused(t *testing.T) {
 			f.SetString("0")
 		case reflect.Float64:
 			f.SetFloat(1)
+		case reflect.Struct:
+			f.Field(0).SetInt(1)
 		default:
 			f.SetInt(1)
 		}
