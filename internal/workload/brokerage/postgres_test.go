@@ -100,6 +100,8 @@ func (l loaded) faults(t *testing.T) {
 	if failed := l.check(t, c, tally); len(failed) > 0 {
 		t.Fatalf("before any fault: %v", failed)
 	}
+	// A completed trade that neither an order nor a result accounts for.
+	const entered = "INSERT INTO trade SELECT (r).* FROM (SELECT jsonb_populate_record(t, '{\"t_id\": 99999999}') AS r FROM trade t WHERE t_id = 77) x"
 	for _, x := range []struct{ check, fault string }{
 		{"condition 1", "UPDATE broker SET b_num_trades = b_num_trades + 1 WHERE b_id = 3"},
 		{"condition 1", "UPDATE trade SET t_st_id = 'SBMT' WHERE t_id = 77"},
@@ -116,8 +118,8 @@ func (l loaded) faults(t *testing.T) {
 		{"histories", "DELETE FROM trade_history WHERE th_t_id = 77 AND th_st_id = 'CMPT'"},
 		{"payments", "DELETE FROM cash_transaction WHERE ct_t_id = (SELECT min(ct_t_id) FROM cash_transaction)"},
 		{"payments", "UPDATE cash_transaction SET ct_amt = ct_amt + 0.01 WHERE ct_t_id = (SELECT min(ct_t_id) FROM cash_transaction)"},
-		{"orders", "INSERT INTO trade SELECT (r).* FROM (SELECT jsonb_populate_record(t, '{\"t_id\": 99999999}') AS r FROM trade t WHERE t_id = 77) x"},
-		{"completed trades", "UPDATE trade SET t_st_id = 'CNCL' WHERE t_id = (SELECT max(t_id) FROM trade WHERE t_st_id = 'CMPT')"},
+		{"orders", entered},
+		{"completed trades", entered},
 		{"balances", "UPDATE customer_account SET ca_bal = ca_bal + 0.01 WHERE ca_id = 1"},
 		{"volumes", "UPDATE last_trade SET lt_vol = lt_vol - 1 WHERE lt_s_symb = (SELECT min(lt_s_symb) FROM last_trade)"},
 	} {
