@@ -82,14 +82,32 @@ func instanceSize(s *analyse.Study) string {
 		if !t.Confined {
 			return "not confined: it may use the whole machine"
 		}
-		var parts []string
+		var sizes []string // by instance
+		of := ""
 		for _, k := range t.Shape {
-			if name := lastName(k.Name); name == "cpus" || name == "memory" {
-				parts = append(parts, name+" "+k.Effective)
+			name := lastName(k.Name)
+			if name != "cpus" && name != "memory" {
+				continue
+			}
+			text := name + " " + k.Effective
+			if inst, _ := instanceOf(k.Name); len(sizes) == 0 || inst != of {
+				of, sizes = inst, append(sizes, text)
+			} else {
+				sizes[len(sizes)-1] += ", " + text
 			}
 		}
-		return strings.Join(parts, ", ")
+		slices.Sort(sizes)
+		return strings.Join(slices.Compact(sizes), " and ")
 	}), " or ")
+}
+
+// instanceOf takes a name such as "instance-2: fsync" apart; knobs of trials
+// with one instance have no instance's name before them.
+func instanceOf(name string) (instance, rest string) {
+	if before, after, ok := strings.Cut(name, ": "); ok {
+		return before, after
+	}
+	return "", name
 }
 
 // lastName is a knob's name without where it belongs.
@@ -117,19 +135,29 @@ func dataSize(s *analyse.Study) []string {
 func durability(s *analyse.Study) (out []string) {
 	known := []string{"fsync", "synchronous_commit", "full_page_writes", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "sync_binlog"}
 	all := withSettings(s)
+	in := map[string][]int{} // trials by text: instances that are alike are told once
 	for _, k := range settingsOf(s) {
 		if k.Why != "durability" && !slices.Contains(known, lastName(k.Name)) {
 			continue
 		}
-		text := k.Name + " = " + orDash(k.Effective)
+		_, name := instanceOf(k.Name)
+		text := name + " = " + orDash(k.Effective)
 		if k.Default != "" && k.Effective != k.Default {
 			text += " (default: " + k.Default + ")"
 		}
-		if len(k.trials) < all {
-			text += " in trials " + trialList(k.trials)
+		if !slices.Contains(out, text) {
+			out = append(out, text)
 		}
-		out = append(out, text)
+		in[text] = append(in[text], k.trials...)
 	}
+	for i, text := range out {
+		trials := in[text]
+		slices.Sort(trials)
+		if trials = slices.Compact(trials); len(trials) < all {
+			out[i] += " in trials " + trialList(trials)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
