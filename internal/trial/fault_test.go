@@ -128,31 +128,35 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// first asks for this thread to run before all others of the machine, where
+// that is allowed.
+func first(t *testing.T) {
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), -20); err != nil {
+		t.Logf("the thread has no precedence: %v", err)
+	}
+}
+
 func TestADriverWithoutCPUToSpareIsRefused(t *testing.T) {
 	before := runtime.GOMAXPROCS(1) // its allowance
 	defer runtime.GOMAXPROCS(before)
-	seq, pending := bench(t, strings.Replace(oneTrial, "measure: 3s", "measure: 4s", 1))
+	seq, pending := bench(t, oneTrial)
 	var stop atomic.Bool
-	var got time.Duration
+	var used, passed time.Duration
 	wait := at(t, seq.Bench, "warm-up", 0, func() {
-		burnt := make(chan struct{})
-		begin := cpuTime(t)
-		go func() {
-			defer close(burnt)
-			for n := 0; !stop.Load(); n++ {
-				runtime.KeepAlive(n)
-			}
-		}()
+		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+		first(t)
 		var c clock.Real
-		_ = c.SleepUntil(t.Context(), c.Now().Add(4*time.Second))
-		got = cpuTime(t) - begin
-		stop.Store(true)
-		<-burnt
+		begin, cpu := c.Now(), cpuTime(t)
+		for passed < time.Minute && !stop.Load() {
+			passed = c.Now().Sub(begin)
+		}
+		used = cpuTime(t) - cpu
 	})
 	result := judge(t, seq, pending)
+	stop.Store(true)
 	wait()
-	if got < 3400*time.Millisecond && os.Getenv("CI") != "true" {
-		t.Skipf("the machine is too busy to burn a CPU: in 4 s it gave this process %v", got)
+	if used < passed*85/100 && os.Getenv("CI") != "true" {
+		t.Skipf("the machine is too busy to burn a CPU: in %v it gave this process %v", passed, used)
 	}
 	says(t, refused(t, result, "driver headroom").Found, "of the CPU it may use")
 }
