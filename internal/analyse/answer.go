@@ -18,6 +18,7 @@ func assemble(study record.Study, runs []run) *Study {
 	out := &Study{
 		Format: format, Loadstone: study.Loadstone, Name: study.Name, Question: study.Question,
 		Created: study.Created, Simulated: study.Simulated, Machine: machine(study.Machine), seed: study.Seed,
+		published: study.Published, Scale: scaleOf(study.Scale),
 	}
 	out.Cells = cells(study.Plan, runs, study.Seed)
 	if len(study.Plan) > 0 {
@@ -42,6 +43,9 @@ func assemble(study record.Study, runs []run) *Study {
 		out.Trials = append(out.Trials, runs[i].Trial)
 		out.Simulated = out.Simulated || runs[i].Simulated
 	}
+	for i, c := range out.Cells {
+		out.Cells[i].Stretches = overRepeats(out.Trials, c.Trials)
+	}
 	if out.Curve != nil {
 		for i := range out.Curve.Lines {
 			out.Curve.Lines[i].stop(out, study.Limits)
@@ -52,13 +56,34 @@ func assemble(study record.Study, runs []run) *Study {
 		out.Metric = Metric{m.Workload.Metric.Name, m.Workload.Metric.Short}
 		out.System, out.Settings, out.Nominal = system(m), about.Settings, nominal(out, m)
 	}
-	out.Notes = notes(out, runs)
+	out.Notes, out.Caveats = notes(out, runs), caveats(runs)
 	out.Invalid = faults(out, runs)
 	out.Valid = len(out.Invalid) == 0
 	out.Measured = headline(out, runs)
 	out.Answer = answer(out, runs)
-	out.Sweeps = sweeps(out)
+	out.Sweeps, out.Contention = sweeps(out), contention(out)
+	if out.Published = publishedHere(out); out.Curve != nil {
+		out.Curve.publishedOver(out)
+	}
 	out.Comparisons = Within(out, CompareOptions{})
+	return out
+}
+
+// scaleOf is how a study was scaled; nil where it was not.
+func scaleOf(s *record.Scale) *Scale {
+	if s == nil {
+		return nil
+	}
+	size := func(s record.Size) string {
+		return fmt.Sprintf("%s CPUs and %s", strconv.FormatFloat(s.CPUs, 'g', -1, 64), unit.Bytes(s.MemBytes).Human())
+	}
+	out := &Scale{From: size(s.From), To: size(s.To), Data: Number(s.Data)}
+	if s.Data == 0 {
+		out.Data = 1
+	}
+	for _, v := range s.Values {
+		out.Values = append(out.Values, Scaled(v))
+	}
 	return out
 }
 
@@ -185,7 +210,7 @@ func notes(s *Study, runs []run) []string {
 	if pending > 0 {
 		out = append(out, fmt.Sprintf("%s of the plan never begun", count(pending, "trial")))
 	}
-	return append(out, repeatNotes(s, runs)...)
+	return append(append(out, eventNotes(runs)...), repeatNotes(s, runs)...)
 }
 
 // repeatNotes tells what too few repeats and short windows mean for the
@@ -241,7 +266,7 @@ func answer(s *Study, runs []run) string {
 		text += fmt.Sprintf(" Not steady in %d of %s there.", n, count(len(c.Trials), "repeat"))
 	}
 	if s.Simulated {
-		text = "SIMULATED: " + text
+		text = simulatedMark + text
 	}
 	if !s.Valid {
 		more := ""
@@ -252,6 +277,9 @@ func answer(s *Study, runs []run) string {
 	}
 	return text
 }
+
+// simulatedMark begins whatever is said of figures that come from a model.
+const simulatedMark = "SIMULATED: "
 
 // titled is the engine's name and version for a sentence. The engine mysql is
 // two products, which their versions tell apart: MariaDB's are numbered from 10,
@@ -310,15 +338,10 @@ func within(e Estimate) string {
 // at names the load in words, and the other factors as they are.
 func at(m record.Trial, c Cell) string {
 	var parts []string
-	load := ""
-	switch {
-	case m.Load.RatePerS > 0:
-		load = figure(m.Load.RatePerS) + " arrivals a second"
-	case m.Load.Users > 0:
-		load = count(m.Load.Users, "user")
-	}
+	load := offered(m)
 	for _, f := range c.Factors {
-		if name := lastPart(f.Knob); name != "users" && name != "rate" && name != "rate_per_s" {
+		told := f.Knob == "instances" && len(m.Instances) > 1 && load != ""
+		if name := lastPart(f.Knob); name != "users" && name != "rate" && name != "rate_per_s" && !told {
 			parts = append(parts, f.Knob+" = "+f.Value)
 		}
 	}
@@ -331,6 +354,66 @@ func at(m record.Trial, c Cell) string {
 		return load
 	}
 	return load + " with " + strings.Join(parts, ", ")
+}
+
+// offered is the load of a trial in words: of each instance, or, where groups
+// have loads of their own, of each group. "" where none is known.
+func offered(m record.Trial) string {
+	parts := drivesOf(m)
+	if len(parts) == 1 || len(parts) == 0 {
+		text := loadText(m.Load.Users, m.Load.RatePerS)
+		if len(parts) == 1 && parts[0].drive != (record.Drive{}) {
+			text = loadText(parts[0].drive.Users, parts[0].drive.RatePerS)
+		}
+		if n := len(m.Instances); n > 1 && text != "" {
+			text += fmt.Sprintf(" on each of %d instances", n)
+		}
+		return text
+	}
+	var out []string
+	for _, p := range parts {
+		text := loadText(p.drive.Users, p.drive.RatePerS) + " on "
+		if p.count > 1 {
+			text += "each of "
+		}
+		out = append(out, text+count(p.count, strings.TrimSpace(p.group+" instance")))
+	}
+	return strings.Join(out, " and ")
+}
+
+// sharedLoad is a load of a trial, and the instances that have it.
+type sharedLoad struct {
+	group string // "" where several groups share the load
+	drive record.Drive
+	count int
+}
+
+// drivesOf are the different loads of a trial's instances, in their order;
+// groups that share one are one.
+func drivesOf(m record.Trial) (out []sharedLoad) {
+	for _, i := range m.Instances {
+		d := record.Drive{Users: i.Drive.Users, RatePerS: i.Drive.RatePerS}
+		k := slices.IndexFunc(out, func(p sharedLoad) bool { return p.drive == d })
+		if k < 0 {
+			out = append(out, sharedLoad{i.Group, d, 1})
+			continue
+		}
+		if out[k].count++; out[k].group != i.Group {
+			out[k].group = ""
+		}
+	}
+	return out
+}
+
+// loadText is a load in words, "" for none.
+func loadText(users int, ratePerS float64) string {
+	switch {
+	case ratePerS > 0:
+		return figure(ratePerS) + " arrivals a second"
+	case users > 0:
+		return count(users, "user")
+	}
+	return ""
 }
 
 func lineOf(s *Study, cell int) *Line {
@@ -407,9 +490,13 @@ func system(m record.Trial) []Fact {
 	if len(m.Load.Profile) > 0 {
 		out.add("Load over time", (&profile{phases: m.Load.Profile}).String())
 	}
+	out.add("Driver's CPUs", seatText(m.Seat))
+	if len(drivesOf(m)) > 1 {
+		out.add("Load of the groups", offered(m))
+	}
 	for _, i := range m.Instances {
 		for _, k := range i.Shape {
-			out.add(i.Name+" "+k.Name, k.Effective)
+			out.addOf(m.Instances, i.Name, k)
 		}
 		if i.Golden.Key != "" {
 			out.add("Golden state", fmt.Sprintf("%s rows, %s, fingerprint %s", figure(float64(i.Golden.Rows)), unit.Bytes(i.Golden.Bytes).Human(), i.Golden.Fingerprint[:min(len(i.Golden.Fingerprint), shortPrint)]))
@@ -421,11 +508,40 @@ func system(m record.Trial) []Fact {
 	return out
 }
 
-// factList leaves out what is not known.
+// seatText says on which CPUs the driver ran, and with whom; "" where that is
+// not known.
+func seatText(s record.Seat) string {
+	if s.CPUs == "" {
+		return ""
+	}
+	text := s.CPUs
+	if s.Intended != "" && s.Intended != s.CPUs {
+		text += " (intended: " + s.Intended + ")"
+	}
+	if s.Shared != "" {
+		return text + ", shared with " + s.Shared
+	}
+	return text + ", its own"
+}
+
+// factList leaves out what is not known, and what it has already.
 type factList []Fact
 
 func (l *factList) add(name, value string) {
-	if value != "" {
-		*l = append(*l, Fact{name, value})
+	if f := (Fact{name, value}); value != "" && !slices.Contains(*l, f) {
+		*l = append(*l, f)
 	}
+}
+
+// addOf adds a knob of the shape of one of the instances: once for all where
+// all have the same.
+func (l *factList) addOf(all []record.Instance, name string, k record.Knob) {
+	same := len(all) > 1
+	for _, i := range all {
+		same = same && slices.ContainsFunc(i.Shape, func(o record.Knob) bool { return o.Name == k.Name && o.Effective == k.Effective })
+	}
+	if same {
+		name = fmt.Sprintf("each of %d instances", len(all))
+	}
+	l.add(name+" "+k.Name, k.Effective)
 }

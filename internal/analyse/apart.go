@@ -120,7 +120,11 @@ func traits(t *Trial) []Fact {
 	out.add("Engine from", m.Engine.Origin)
 	out.add("Provider", m.Provider)
 	out.add("Restored by", t.RestoreWay)
-	out.add("Users", fmt.Sprint(m.Load.Users))
+	if len(drivesOf(*m)) > 1 {
+		out.add("Load of the groups", offered(*m))
+	} else {
+		out.add("Users", fmt.Sprint(m.Load.Users))
+	}
 	out.add("Arrivals", strings.TrimSpace(fmt.Sprintf("%g a second %s", m.Load.RatePerS, m.Load.Arrivals)))
 	out.add("Warm-up", fmt.Sprintf("%g s", m.Load.WarmupS))
 	out.add("Measured", fmt.Sprintf("%g s", m.Load.MeasureS))

@@ -30,8 +30,12 @@ type Comparison struct {
 	// Cells are the configurations that both sides have, in the base's order.
 	Cells []Contrast `json:"cells"`
 	// EqualCPU compares at equal CPU use, where both sides have several loads.
-	EqualCPU  []AtCPU  `json:"equal_cpu,omitempty"`
-	Unmatched []string `json:"unmatched,omitempty"` // configurations that one side lacks
+	EqualCPU []AtCPU `json:"equal_cpu,omitempty"`
+	// AtPeak compares each side at its own best load, where both have several.
+	AtPeak []AtPeak `json:"at_peak,omitempty"`
+	// Published are values that others printed of the same ratio.
+	Published []Published `json:"published,omitempty"`
+	Unmatched []string    `json:"unmatched,omitempty"` // configurations that one side lacks
 	// Differences are what else the sides do not have in common.
 	Differences []Difference `json:"differences,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
@@ -42,9 +46,10 @@ type Comparison struct {
 type Side struct {
 	// Name is the result directory's, or the factor with its value within a
 	// study.
-	Name    string    `json:"name"`
-	Study   string    `json:"study"`
-	Created time.Time `json:"created"`
+	Name      string    `json:"name"`
+	Study     string    `json:"study"`
+	Created   time.Time `json:"created"`
+	Simulated bool      `json:"simulated,omitempty"`
 }
 
 // Contrast compares one configuration.
@@ -164,7 +169,8 @@ func Compare(base, other *Study, o CompareOptions) (*Comparison, error) {
 	}
 	out.Differences = differences(base, other, matches)
 	out.contrast(matches, base.seed^other.seed)
-	out.EqualCPU = equalCPU(base, matches, "")
+	out.EqualCPU, out.AtPeak = equalCPU(base, matches, ""), atPeaks(base, other, matches, "", false)
+	out.Published = publishedBetween(base, other, matches)
 	out.finish(base.Peak)
 	return out, nil
 }
@@ -194,7 +200,7 @@ func Within(s *Study, o CompareOptions) []Comparison {
 			c.Base, c.Other = sideOf(s), sideOf(s)
 			c.Base.Name, c.Other.Name = s.Factors[k]+" = "+values[0], s.Factors[k]+" = "+value
 			c.contrast(matches, s.seed+uint64(len(out)))
-			c.EqualCPU = equalCPU(s, matches, s.Factors[k])
+			c.EqualCPU, c.AtPeak = equalCPU(s, matches, s.Factors[k]), atPeaks(s, s, matches, s.Factors[k], true)
 			c.finish(s.Peak)
 			out = append(out, *c)
 		}
@@ -218,7 +224,7 @@ func sideOf(s *Study) Side {
 	if s.Dir != "" {
 		name = filepath.Base(s.Dir)
 	}
-	return Side{name, s.Name, s.Created}
+	return Side{name, s.Name, s.Created, s.Simulated}
 }
 
 // match is one configuration of both sides with its trials that count.
@@ -376,6 +382,9 @@ func (c *Comparison) finish(peak int) {
 	}
 	c.Valid = len(c.Invalid) == 0
 	c.Verdict = c.sentence(peak)
+	if c.Verdict != "" && (c.Base.Simulated || c.Other.Simulated) {
+		c.Verdict = simulatedMark + c.Verdict
+	}
 	if !c.Valid {
 		more := ""
 		if n := len(c.Invalid) - 1; n > 0 {

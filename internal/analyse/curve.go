@@ -57,7 +57,7 @@ func loadFactor(cells []Cell) int {
 		return best
 	}
 	for k, f := range cells[0].Factors {
-		if strings.HasPrefix(f.Knob, "engine.") {
+		if ofEngine(f.Knob) {
 			continue
 		}
 		values := map[float64]bool{}
@@ -80,6 +80,12 @@ func loadFactor(cells []Cell) int {
 		}
 	}
 	return best
+}
+
+// ofEngine says whether a knob is one of the engine's, for all instances or for
+// those of a group: "instances.small.engine.settings.work_mem".
+func ofEngine(knob string) bool {
+	return strings.HasPrefix(knob, "engine.") || strings.HasPrefix(knob, "instances.") && strings.Contains(knob, ".engine.")
 }
 
 // independent lists the factors other than k that tell lines apart: not those
@@ -108,42 +114,63 @@ func independent(cells []Cell, k int) []int {
 	return out
 }
 
-// saturate finds the knee of a line: the least load from which on throughput
-// is within 5 % of the line's highest. If that is the greatest load measured,
-// throughput may still grow, and there is none.
+// saturate finds the knee of a line.
 func (l *Line) saturate(cells []Cell, loadOf func(int) float64, knob string) {
-	var there []int
+	var steps []growthStep
 	for _, i := range l.Cells {
-		if cells[i].Throughput.N > 0 && cells[i].Throughput.Value > 0 {
-			there = append(there, i)
+		if e := cells[i].Throughput; e.N > 0 && e.Value > 0 {
+			steps = append(steps, growthStep{loadOf(i), figure(loadOf(i)), e})
 		}
 	}
-	if len(there) < 2 {
-		l.Saturation = "not known: fewer than two loads were measured"
-		return
+	name, raises := sweptWords(knob)
+	if isLoad(knob) {
+		name, raises = lastPart(knob), "more load raises"
 	}
-	x := func(i int) float64 { return cells[i].Throughput.Value }
-	top := slices.MaxFunc(there, func(a, b int) int { return cmp.Compare(x(a), x(b)) })
-	at := slices.IndexFunc(there, func(i int) bool { return x(i) >= x(top)*(1-kneePct/100) })
-	knee, last := there[at], there[len(there)-1]
-	name := lastPart(knob)
-	if knee == last {
-		before := there[len(there)-2]
-		l.Saturation = fmt.Sprintf("not reached: from %s to %s %s throughput still grows by %s", figure(loadOf(before)), figure(loadOf(last)), name, percent(100*(x(last)/x(before)-1)))
-		return
+	l.Knee, l.Saturation = kneeOf(steps, name, raises)
+}
+
+// growthStep is one value of what is raised, and the throughput with it.
+type growthStep struct {
+	value float64
+	text  string // of the value
+	does  Estimate
+}
+
+// kneeOf finds the least step from which on throughput is within 5 % of the
+// highest, and says so in words: "at about 8 users: more load raises…". If that is
+// the last step, throughput may still grow, and there is none.
+func kneeOf(steps []growthStep, name, raises string) (knee *Number, text string) {
+	if len(steps) < 2 {
+		return nil, "not known: fewer than two were measured"
 	}
-	n := Number(loadOf(knee))
-	l.Knee = &n
-	l.Saturation = fmt.Sprintf("at about %s %s: more load raises throughput by no more than %s", figure(float64(n)), name, percent(100*(x(top)/x(knee)-1)))
-	if top == knee {
-		l.Saturation = fmt.Sprintf("at about %s %s, where throughput is highest", figure(float64(n)), name)
+	x := func(i int) float64 { return steps[i].does.Value }
+	top, at := 0, -1
+	for i := range steps {
+		if x(i) > x(top) {
+			top = i
+		}
+	}
+	for i := range steps {
+		if at < 0 && x(i) >= x(top)*(1-kneePct/100) {
+			at = i
+		}
+	}
+	last := len(steps) - 1
+	if at == last {
+		return nil, fmt.Sprintf("not reached: from %s to %s %s throughput still grows by %s", steps[last-1].text, steps[last].text, name, percent(100*(x(last)/x(last-1)-1)))
+	}
+	n := Number(steps[at].value)
+	text = fmt.Sprintf("at about %s %s: %s throughput by no more than %s", steps[at].text, name, raises, percent(100*(x(top)/x(at)-1)))
+	if top == at {
+		text = fmt.Sprintf("at about %s %s, where throughput is highest", steps[at].text, name)
 	}
 	if fall := 100 * (1 - x(last)/x(top)); last != top && fall > kneePct {
-		l.Saturation += fmt.Sprintf("; at %s %s it is %s lower", figure(loadOf(last)), name, percent(fall))
+		text += fmt.Sprintf("; at %s %s it is %s lower", steps[last].text, name, percent(fall))
 	}
-	if at > 0 && !resolved(cells[there[at-1]].Throughput, cells[top].Throughput) {
-		l.Saturation += fmt.Sprintf("; the difference from %s %s is not resolved by the repeats", figure(loadOf(there[at-1])), name)
+	if at > 0 && !resolved(steps[at-1].does, steps[top].does) {
+		text += fmt.Sprintf("; the difference from %s %s is not resolved by the repeats", steps[at-1].text, name)
 	}
+	return &n, text
 }
 
 // resolved says whether the intervals of a and b lie apart: a sign that the

@@ -57,10 +57,7 @@ func equalCPU(base *Study, matches []match, without string) []AtCPU {
 	var order []string
 	sides := map[string]*[2]curveOf{}
 	for _, m := range matches {
-		cell := base.Cells[m.cells[0]]
-		cell.Factors = slices.DeleteFunc(slices.Clone(cell.Factors), func(f Factor) bool { return f.Knob == knob || f.Knob == without })
-		cell.Label = ""
-		label := named(cell)
+		label := withoutTwo(base.Cells[m.cells[0]], knob, without)
 		if sides[label] == nil {
 			sides[label], order = &[2]curveOf{}, append(order, label)
 		}

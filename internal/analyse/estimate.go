@@ -110,17 +110,19 @@ func cell(factors []record.Factor, indices []int, runs []run, seed uint64) Cell 
 }
 
 // label names a configuration: its factors, or its load where nothing varies.
-func label(factors []record.Factor, l record.Load) string {
+func label(factors []record.Factor, t record.Trial) string {
 	var parts []string
 	for _, f := range factors {
 		parts = append(parts, f.Knob+" = "+f.Value)
 	}
 	switch {
 	case len(parts) > 0:
-	case l.RatePerS > 0:
-		parts = append(parts, "rate = "+figure(l.RatePerS)+" a second")
-	case l.Users > 0:
-		parts = append(parts, "users = "+strconv.Itoa(l.Users))
+	case len(drivesOf(t)) > 1:
+		parts = append(parts, offered(t))
+	case t.Load.RatePerS > 0:
+		parts = append(parts, "rate = "+figure(t.Load.RatePerS)+" a second")
+	case t.Load.Users > 0:
+		parts = append(parts, "users = "+strconv.Itoa(t.Load.Users))
 	default:
 		return "the only configuration"
 	}

@@ -10,7 +10,7 @@ func TestFairnessIsAgainstEntitlement(t *testing.T) {
 	of := func(xs, entitled []float64) *Trial {
 		out := &Trial{}
 		for i := range xs {
-			out.Parts = append(out.Parts, Part{"instance", xs[i], entitled[i]})
+			out.Parts = append(out.Parts, Part{Name: "instance", Throughput: xs[i], Entitled: entitled[i]})
 		}
 		return out
 	}

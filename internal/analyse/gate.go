@@ -40,8 +40,9 @@ type judged struct {
 
 // gates judges a trial: each condition with what was found and what is
 // wanted. Conditions that do not apply to the trial are left out: Little's
-// law in open loop, lateness in closed loop, and all that concerns a machine
-// where the trial was simulated. A trial that did not finish fails the first
+// law in open loop, and lateness in closed loop. Of those that concern a machine
+// or the driver, a simulated trial says that they do not apply. A trial that did
+// not finish fails the first
 // and is judged no further.
 func gates(j judged) []Gate {
 	out := []Gate{{
@@ -55,18 +56,24 @@ func gates(j judged) []Gate {
 	if j.window.Tested {
 		out = append(out, j.steady())
 	}
-	if g, applies := j.mix(); applies {
-		out = append(out, g)
+	for _, judge := range []func() (Gate, bool){j.mix, j.responses} {
+		if g, applies := judge(); applies {
+			out = append(out, g)
+		}
 	}
+	machine := []Gate{}
 	if j.trial.Load.RatePerS > 0 {
-		out = append(out, j.lateness())
+		machine = append(machine, j.lateness())
 	} else {
 		out = append(out, j.little())
 	}
-	if !j.trial.Simulated {
-		out = append(out, j.headroom(), j.stolen(), j.alone())
+	machine = append(machine, j.headroom(), j.stolen(), j.alone())
+	if j.trial.Simulated {
+		for i := range machine {
+			machine[i] = Gate{Name: machine[i].Name, Passed: true, Found: "the trial was simulated", Want: "does not apply: no driver and no machine were in it"}
+		}
 	}
-	return out
+	return append(out, machine...)
 }
 
 // standing says in words where a trial stands.
@@ -181,6 +188,30 @@ func (j judged) mix() (Gate, bool) {
 			g.Found = fmt.Sprintf("%s is %.2f %%", t.Name, 100*counts[i]/all)
 			g.Want = fmt.Sprintf("%.2f ± %.2f %%", t.Share, allowed)
 			g.Passed = off <= allowed
+		}
+	}
+	return g, applies
+}
+
+// responses demands that no type exceeded a limit that binds. A type of which
+// too few were done for its percentile to be known is not judged.
+func (j judged) responses() (Gate, bool) {
+	g := Gate{Name: "response limits", Passed: true, Want: "every type within its limit"}
+	applies, worst := false, -1.0
+	for i, t := range j.trial.Workload.Types {
+		if !t.Binding || t.LimitSeconds <= 0 || i >= len(j.found) {
+			continue
+		}
+		took := j.found[i].response.at(t.Percentile)
+		if !took.OK() {
+			continue
+		}
+		applies = true
+		if part := float64(took) / (1e3 * t.LimitSeconds); part > worst {
+			worst = part
+			g.Found = fmt.Sprintf("p%g of %s is %s ms", t.Percentile, t.Name, figure(float64(took)))
+			g.Want = fmt.Sprintf("at most %s ms", figure(1e3*t.LimitSeconds))
+			g.Passed = part <= 1
 		}
 	}
 	return g, applies

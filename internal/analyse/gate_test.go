@@ -1,6 +1,7 @@
 package analyse
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,12 @@ func busier(c record.Counters, name string, rate float64) {
 }
 
 func TestEachGateTripsOnItsFaultAlone(t *testing.T) {
+	limited := func(ms float64) func(*raw) {
+		return func(r *raw) {
+			purchase := &r.trial.Workload.Types[2]
+			purchase.LimitSeconds, purchase.Binding = ms/1e3, true
+		}
+	}
 	every := func(r raw, do func(i *record.Interval)) {
 		for k := range r.intervals[0] {
 			do(&r.intervals[0][k])
@@ -72,6 +79,13 @@ func TestEachGateTripsOnItsFaultAlone(t *testing.T) {
 		{"too few purchases", "mix", func(r *raw) {
 			every(*r, func(i *record.Interval) { i.Types[2].Committed = i.Types[2].Committed * 9 / 10 })
 		}},
+		{"purchases over a limit that binds", "response limits", limited(5)},
+		{"purchases under a limit that binds", "", limited(20)},
+		{"too few purchases to know", "", func(r *raw) {
+			limited(5)(r)
+			r.trial.Workload.Types[2].Percentile = 99.999
+		}},
+		{"purchases over a limit that does not bind", "", func(r *raw) { r.trial.Workload.Types[2].LimitSeconds = 1e-3 }},
 		{"3 % of the users' time is lost", "Little's law", func(r *raw) {
 			every(*r, func(i *record.Interval) {
 				for k := range i.Types {
@@ -162,6 +176,19 @@ func TestSimulatedTrialsAreNotAskedForAMachine(t *testing.T) {
 	r.trial.Simulated, r.host, r.driver = true, record.Counters{}, record.Counters{}
 	if got := failing(t, study, r); len(got) != 0 {
 		t.Errorf("gates that fail are %q", got)
+	}
+	one, err := analysed(r, study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, g := range one.Gates {
+		said[g.Name] = g.Want
+	}
+	for _, name := range []string{"driver headroom", gateSteal, gateQuiet} {
+		if !strings.Contains(said[name], "does not apply") {
+			t.Errorf("gate %s wants %q of a simulated trial", name, said[name])
+		}
 	}
 }
 

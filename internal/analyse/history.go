@@ -13,7 +13,8 @@ import (
 // History is the throughput of one study run again and again: over builds,
 // over nights.
 type History struct {
-	Metric Metric `json:"metric"`
+	Metric    Metric `json:"metric"`
+	Simulated bool   `json:"simulated,omitempty"` // all of it was calculated
 	// Runs are what is compared, by time of creation; the newest decides what
 	// belongs with it.
 	Runs []HistoryRun `json:"runs"`
@@ -120,6 +121,9 @@ func NewHistory(studies []*Study) (*History, error) {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s: with fewer than %d no change can be told from chance", count(len(kept), "run"), leastRuns))
 	}
 	out.Verdict = out.sentence()
+	if out.Simulated = last.Simulated; out.Simulated { // belongs lets no others in
+		out.Verdict = simulatedMark + out.Verdict
+	}
 	return out, nil
 }
 

@@ -19,7 +19,10 @@ type raw struct {
 	intervals        [][]record.Interval
 	host, driver     record.Counters
 	cgroup, database []record.Counters
-	waits            []record.States
+	// domain and guest are what a hypervisor counts of a virtual machine, and
+	// what its kernel counts of itself.
+	domain, guest []record.Counters
+	waits         []record.States
 	// histograms and late merge what was recorded between two times.
 	histograms func(instance int, from, to time.Duration) ([]record.Merged, error)
 	late       func(instance int, from, to time.Duration) (*hdrhistogram.Histogram, error)

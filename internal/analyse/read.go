@@ -119,6 +119,7 @@ func (in *raw) fill(r *record.Reader) (err error) {
 		in.intervals = append(in.intervals, rows)
 		in.cgroup = append(in.cgroup, counters(scope+"cgroup", scope+"processes"))
 		in.database = append(in.database, counters(scope+"database"))
+		in.domain, in.guest = append(in.domain, counters(scope+"domain")), append(in.guest, counters(scope+"guest"))
 		states, e := r.States(scope + "waits")
 		if e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)

@@ -41,7 +41,10 @@ type Study struct {
 	// whether it may be quoted or not; "" where nothing was measured.
 	Measured string   `json:"measured,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what a careful reader should know
-	Metric   Metric   `json:"metric"`
+	// Caveats are what the instances' providers say of every figure, such as
+	// that processors were emulated: to be said beside the headline.
+	Caveats []string `json:"caveats,omitempty"`
+	Metric  Metric   `json:"metric"`
 	// Nominal sets the peak against the amount of data; nil where the workload
 	// states no figure for that, and where instances differ in it.
 	Nominal *Nominal `json:"nominal,omitempty"`
@@ -59,13 +62,37 @@ type Study struct {
 	// Comparisons set each value of a factor that is not the load against the
 	// factor's first value: see Within.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
+	// Contention is how response times go with waiting for CPUs, by kind; none
+	// where one instance ran alone, or nothing was recorded.
+	Contention []Contention `json:"contention,omitempty"`
+	// Published are values that others printed of the question, beside ours.
+	Published []Published `json:"published,omitempty"`
+	// Scale tells how the study file's figures were scaled; nil where they stand
+	// as they are.
+	Scale *Scale `json:"scale,omitempty"`
 	// Search tells how the loads were found, where the study left that to
 	// Loadstone: each decision in its order.
 	Search []Decision `json:"search,omitempty"`
 	Source string     `json:"-"` // the study file's text
 	Dir    string     `json:"-"` // where it was read
 
-	seed uint64
+	seed      uint64
+	published []record.Published
+}
+
+// Scale tells from which machine to which a study's figures were scaled.
+type Scale struct {
+	From   string   `json:"from"` // "120 CPUs and 1 TiB"
+	To     string   `json:"to"`
+	Data   Number   `json:"data"` // factor of the data's size, 1 where it stays
+	Values []Scaled `json:"values"`
+}
+
+// Scaled is one value of a study file before and after scaling.
+type Scaled struct {
+	Knob     string `json:"knob"`
+	Original string `json:"original"`
+	Value    string `json:"value"`
 }
 
 // Decision is one step of a search for the load of saturation.
@@ -121,6 +148,9 @@ type Cell struct {
 	Usage      []Resource `json:"usage"`
 	// Fairness tells of several instances that ran at once; nil with one.
 	Fairness *Fairness `json:"fairness,omitempty"`
+	// Stretches are what was done before, during and after events, over the
+	// repeats; none where there were no events.
+	Stretches []StretchEstimate `json:"stretches,omitempty"`
 }
 
 // Factor is a knob with its value; Num is its number where it is one, else NaN.
@@ -167,6 +197,8 @@ type Curve struct {
 	Knob string `json:"knob"`
 	// Lines hold a line for each combination of the other factors.
 	Lines []Line `json:"lines"`
+	// Published are the series of published throughputs over the load.
+	Published []PublishedLine `json:"published,omitempty"`
 }
 
 // Line is one line of a Curve.
@@ -257,6 +289,13 @@ type Trial struct {
 	Types    []Latency `json:"types"`
 	// Parts are what each of several instances did; none with one.
 	Parts []Part `json:"instances,omitempty"`
+	// Waited is how long each instance waited for CPUs, by kind; none where it
+	// was not recorded.
+	Waited []Waited `json:"waited,omitempty"`
+	// Events are what happened while load ran, and Stretches what was done
+	// before, during and after; none where the study has no events.
+	Events    []Event   `json:"events,omitempty"`
+	Stretches []Stretch `json:"stretches,omitempty"`
 	// CPUs is how many CPUs all instances together may use, which CPU use is in
 	// percent of. Absent where not known.
 	CPUs       Number     `json:"cpus"`

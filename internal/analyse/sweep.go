@@ -19,16 +19,23 @@ type Sweep struct {
 	// instances. Speed-up and efficiency are told only there.
 	Scales bool        `json:"scales"`
 	Lines  []SweepLine `json:"lines"` // one for each combination of the other factors
+	// Published are the series of published throughputs over the knob.
+	Published []PublishedLine `json:"published,omitempty"`
+	Remarks   []Remark        `json:"remarks,omitempty"` // what was said of single values, in words
 }
 
 // SweepLine is one line of a Sweep.
 type SweepLine struct {
 	Label  string       `json:"label"`
 	Points []SweepPoint `json:"points"` // by rising value, two at least
-	// Fall is the greatest loss of throughput, in percent, from one value to
-	// the next smaller one: the knee of what one can do without. nil where
+	// Fall is the steepest loss of throughput from one value to the next smaller
+	// one, for what is saved: the knee of what one can do without. nil where
 	// throughput falls nowhere by more than its interval.
 	Fall *Fall `json:"fall,omitempty"`
+	// Knee is the least value whose throughput is within 5 % of the line's
+	// highest, nil where that is the greatest value; Saturation says it in words.
+	Knee       *Number `json:"knee,omitempty"`
+	Saturation string  `json:"saturation"`
 }
 
 // SweepPoint is one value of a Sweep.
@@ -46,6 +53,17 @@ type SweepPoint struct {
 	SpeedupHigh Number `json:"speedup_high"`
 	Ideal       Number `json:"ideal"`
 	Efficiency  Number `json:"efficiency"`
+	// Step is the ratio to the throughput of the value before, with its interval
+	// as that of Speedup; absent for the first.
+	Step     Number `json:"step"`
+	StepLow  Number `json:"step_low"`
+	StepHigh Number `json:"step_high"`
+	// P99Ms is that of the unit of work, and HostCPUPct the use of the machine.
+	P99Ms      Number `json:"p99_ms"`
+	HostCPUPct Number `json:"host_cpu_pct"`
+	// OfData is the memory that the instances may use as a part of their
+	// databases; absent where memory is not what is swept, or either not known.
+	OfData Number `json:"of_data"`
 }
 
 // Fall is a loss of throughput between two neighbouring values.
@@ -64,7 +82,7 @@ func sweeps(s *Study) []Sweep {
 		if isLoad(knob) || len(numbersOf(s.Cells, k)) < 2 {
 			continue
 		}
-		w := Sweep{Knob: knob, Scales: lastPart(knob) == "cpus" || lastPart(knob) == "instances"}
+		w := Sweep{Knob: knob, Scales: !ofEngine(knob) && (lastPart(knob) == "cpus" || lastPart(knob) == "instances")}
 		for _, group := range alongside(s.Cells, k) {
 			if l := sweepLine(s, k, group.cells, w.Scales); len(l.Points) > 1 {
 				l.Label = group.label
@@ -72,14 +90,19 @@ func sweeps(s *Study) []Sweep {
 			}
 		}
 		if len(w.Lines) > 0 {
+			w.publishedOver(s)
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// isLoad says whether a knob is what the driver offers.
+// isLoad says whether a knob is what the driver offers. A setting of the engine
+// is none, whatever it is called.
 func isLoad(knob string) bool {
+	if ofEngine(knob) {
+		return false
+	}
 	switch lastPart(knob) {
 	case "users", "rate", "rate_per_s", "connections":
 		return true
@@ -142,28 +165,89 @@ func sweepLine(s *Study, k int, cells []int, scales bool) SweepLine {
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(s.Cells[a].Factors[k].Num, s.Cells[b].Factors[k].Num) })
 	var out SweepLine
+	var steps []growthStep
+	steepest := 0.0
 	for n, i := range order {
-		c := s.Cells[i]
-		p := SweepPoint{Value: c.Factors[k].Num, Text: c.Factors[k].Value, Label: c.Label, Throughput: c.Throughput,
-			Speedup: Absent(), SpeedupLow: Absent(), SpeedupHigh: Absent(), Ideal: Absent(), Efficiency: Absent()}
-		if first := s.Cells[order[0]]; scales && first.Factors[k].Num > 0 {
-			r := ratioOfCells(s, order[0], i)
-			p.Speedup, p.SpeedupLow, p.SpeedupHigh = Number(r.Value), Number(r.Low), Number(r.High)
-			if p.Ideal = p.Value / first.Factors[k].Num; n == 0 {
-				p.SpeedupLow, p.SpeedupHigh = 1, 1
-			}
-			p.Efficiency = p.Speedup / p.Ideal
-		}
+		p := sweepPoint(s, k, order, n, scales)
 		out.Points = append(out.Points, p)
+		steps = append(steps, growthStep{float64(p.Value), p.Text, p.Throughput})
 		if n == 0 {
 			continue
 		}
 		r := ratioOfCells(s, i, order[n-1])
-		if f := (Fall{p.Text, out.Points[n-1].Text, Number(100 * (1 - r.Value)), Number(100 * (1 - r.High)), Number(100 * (1 - r.Low))}); f.Low > 0 && (out.Fall == nil || f.Pct > out.Fall.Pct) {
-			out.Fall = &f
+		f := Fall{p.Text, out.Points[n-1].Text, Number(100 * (1 - r.Value)), Number(100 * (1 - r.High)), Number(100 * (1 - r.Low))}
+		if steep := steepness(r.Value, float64(p.Value), float64(out.Points[n-1].Value)); f.Low > 0 && (out.Fall == nil || steep > steepest) {
+			out.Fall, steepest = &f, steep
 		}
 	}
+	name, raises := sweptWords(s.Factors[k])
+	out.Knee, out.Saturation = kneeOf(steps, name, raises)
 	return out
+}
+
+// steepness is what a ratio of throughputs loses for what is saved: by how many
+// percent throughput falls for one percent less, from one value to a smaller
+// one. Steps of unequal size can be told apart by it.
+func steepness(ratio, from, to float64) float64 {
+	if saved := math.Log(from / to); saved > 0 && !math.IsInf(saved, 0) {
+		return -math.Log(ratio) / saved
+	}
+	return 1 - ratio // to nothing
+}
+
+// sweptWords are how the values of a knob are spoken of, "8 instances" or
+// "512MiB of memory", and what more of them does.
+func sweptWords(knob string) (name, raises string) {
+	switch last := lastPart(knob); last {
+	case "cpus":
+		return "CPUs", "more CPUs raise"
+	case "instances":
+		return last, "more instances raise"
+	default:
+		return "of " + last, "more raises"
+	}
+}
+
+// sweepPoint is the n-th of the cells order, which go by rising factor k.
+func sweepPoint(s *Study, k int, order []int, n int, scales bool) SweepPoint {
+	c, first := s.Cells[order[n]], s.Cells[order[0]]
+	p := SweepPoint{Value: c.Factors[k].Num, Text: c.Factors[k].Value, Label: c.Label, Throughput: c.Throughput,
+		Speedup: Absent(), SpeedupLow: Absent(), SpeedupHigh: Absent(), Ideal: Absent(), Efficiency: Absent(),
+		Step: Absent(), StepLow: Absent(), StepHigh: Absent(), P99Ms: Absent(), HostCPUPct: Absent(), OfData: Absent()}
+	if scales && first.Factors[k].Num > 0 {
+		r := ratioOfCells(s, order[0], order[n])
+		p.Speedup, p.SpeedupLow, p.SpeedupHigh = Number(r.Value), Number(r.Low), Number(r.High)
+		if p.Ideal = p.Value / first.Factors[k].Num; n == 0 {
+			p.SpeedupLow, p.SpeedupHigh = 1, 1
+		}
+		p.Efficiency = p.Speedup / p.Ideal
+	}
+	if n > 0 {
+		r := ratioOfCells(s, order[n-1], order[n])
+		p.Step, p.StepLow, p.StepHigh = Number(r.Value), Number(r.Low), Number(r.High)
+	}
+	if len(c.Types) > 0 {
+		p.P99Ms = quantileOf(c.Types[len(c.Types)-1], 99).Ms
+	}
+	if r, known := resource(c.Usage, hostCPU); known {
+		p.HostCPUPct = Number(r.Value)
+	}
+	if lastPart(s.Factors[k]) == "memory" && len(c.Trials) > 0 {
+		if t := s.Trials[c.Trials[0]]; t.MemoryBytes > 0 && t.DatabaseBytes > 0 {
+			p.OfData = Number(float64(t.MemoryBytes) / float64(t.DatabaseBytes))
+		}
+	}
+	return p
+}
+
+// quantileOf is percentile p of l; all of it is absent where l lacks it.
+func quantileOf(l Latency, p float64) Quantile {
+	for _, q := range l.P {
+		if q.Percentile == p {
+			return q
+		}
+	}
+	return Quantile{p, Absent(), Absent(), Absent()}
 }
 
 // ratioOfCells is the throughput of cell b of s to that of a with its
@@ -174,6 +258,12 @@ func ratioOfCells(s *Study, a, b int) stats.Interval {
 	if !paired {
 		m = matchOf(s, s, a, b, false)
 	}
+	return ratioOfMatch(m, paired)
+}
+
+// ratioOfMatch is the throughput of the second side of m to that of the first;
+// all NaN where one did nothing.
+func ratioOfMatch(m match, paired bool) stats.Interval {
 	c := Comparison{Paired: paired, MarginPct: usualMarginPct}
 	e, ok := c.throughput(m)
 	if !ok {
@@ -184,5 +274,5 @@ func ratioOfCells(s *Study, a, b int) stats.Interval {
 
 // String says in words where a line falls most.
 func (f Fall) String() string {
-	return fmt.Sprintf("the greatest loss is from %s to %s: %s (%s to %s)", f.From, f.To, percent(float64(f.Pct)), percent(math.Max(0, float64(f.Low))), percent(float64(f.High)))
+	return fmt.Sprintf("the steepest loss is from %s to %s: %s (%s to %s)", f.From, f.To, percent(float64(f.Pct)), percent(math.Max(0, float64(f.Low))), percent(float64(f.High)))
 }

@@ -123,6 +123,16 @@ func (g *grid) cpu(r raw, cpus float64, all Window) {
 		}
 		g.add("cpu", instanceName(r, i)+"throttled", "% of the time", scaled(g.sum(columns{c}, "throttled_s"), 100))
 	}
+	for i := range r.trial.Instances {
+		seen := map[string]bool{"throttled": true}
+		for _, k := range waitKinds() {
+			from := r.source(k, i)
+			if column, _ := from.of(k.counter); column != nil && !seen[k.kind] {
+				seen[k.kind] = true
+				g.add("cpu", instanceName(r, i)+k.kind, "waiting", g.of(from, k.counter))
+			}
+		}
+	}
 	if len(r.cgroup) > 0 {
 		g.add("cpu", "instance", "%", scaled(inside, 100/allowed))
 	}

@@ -28,7 +28,7 @@ func analysed(r raw, study record.Study) (run, error) {
 	out := run{
 		planned: t.Planned, load: t.Load, series: names(t.Workload), manifest: t, served: nan(),
 		Trial: Trial{
-			Number: t.Planned.Trial, Block: t.Block, Cell: t.Cell - 1, Label: label(t.Factors, t.Load),
+			Number: t.Planned.Trial, Block: t.Block, Cell: t.Cell - 1, Label: label(t.Factors, t),
 			Dir: t.Dir, Status: standing(r), Reason: t.Reason, Started: t.Started, Simulated: t.Simulated,
 			Warnings: t.Warnings, DriverCPUUs: Absent(), LatenessP99Us: Absent(), NoisePct: Absent(), CPUs: Absent(), about: &r.trial,
 		},
@@ -45,7 +45,10 @@ func analysed(r raw, study record.Study) (run, error) {
 		return out, nil
 	}
 	p := profileOf(t, joined(r.intervals))
-	out.Window = wholeCycles(window(r.intervals, t), r, p)
+	if out.Window = window(r.intervals, t); len(t.Events) > 0 {
+		out.Window = divided(r.intervals, t)
+	}
+	out.Window = wholeCycles(out.Window, r, p)
 	rows := between(joined(r.intervals), out.Window.Start, out.Window.End)
 	if err := out.measure(r, rows, p); err != nil {
 		return run{}, err
@@ -55,6 +58,13 @@ func analysed(r raw, study record.Study) (run, error) {
 		out.CPUs = Number(allowed)
 	}
 	out.Parts = parts(r, out.Window)
+	var err error
+	if out.Waited, err = waited(r, out.Window); err != nil {
+		return run{}, err
+	}
+	if out.Stretches, err = stretches(r, out.Window); err != nil {
+		return run{}, err
+	}
 	out.DriverCPUUs = driverCost(r, rows, out.Window)
 	out.Gates = gates(judged{raw: r, limits: study.Limits, window: out.Window, rows: rows, found: out.samples, usage: out.Usage, late: out.LatenessP99Us})
 	out.Counts = len(rows) > 0
@@ -79,6 +89,7 @@ func (r *run) describe(t record.Trial) {
 		r.DatabaseBytes += i.Golden.Bytes
 		prints = append(prints, i.Golden.Fingerprint)
 	}
+	r.Events = eventsOf(t)
 	r.Golden = strings.Trim(strings.Join(prints, ", "), ", ")
 }
 

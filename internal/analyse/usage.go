@@ -24,6 +24,7 @@ const (
 	ioWait       = "I/O wait"
 	diskBusy     = "disk busy"
 	diskLatency  = "disk latency"
+	diskRequests = "disk requests"
 	diskRead     = "disk read"
 	diskWrite    = "disk write"
 	memoryUsed   = "instance memory"
@@ -83,6 +84,7 @@ func usage(r raw, m record.Machine, w Window) []Resource {
 		if requests > 0 {
 			add(diskLatency, 1e3*(rate("read_s")+rate("write_s"))/requests, "ms", nan())
 		}
+		add(diskRequests, requests, "/s", nan())
 		add(diskRead, rate("read_bytes")/mebibyte, "MiB/s", nan())
 		add(diskWrite, rate("write_bytes")/mebibyte, "MiB/s", nan())
 	}

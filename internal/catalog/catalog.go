@@ -3,6 +3,8 @@
 package catalog
 
 import (
+	"errors"
+
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/mysql"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
@@ -11,6 +13,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/provider/container"
 	"github.com/loadstone-perf/loadstone/internal/provider/libvirt"
 	"github.com/loadstone-perf/loadstone/internal/provider/native"
+	"github.com/loadstone-perf/loadstone/internal/provider/twin"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 	"github.com/loadstone-perf/loadstone/internal/workload"
@@ -48,14 +51,16 @@ type Provider struct {
 	Name, About string
 	New         func() provider.Provider
 	WholeCPUs   bool // its instances have whole CPUs only
+	Params      []unit.Param
 }
 
 // Providers are the places where instances can live.
 func Providers() []Provider {
 	return []Provider{
-		{"native", "this machine itself, each instance in a control group of its own", native.New, false},
-		{"container", "a container each instance, with this machine's own programs or an image", container.New, false},
-		{"libvirt", "a virtual machine each instance, by libvirt and QEMU: with KVM, else emulated and slow", libvirt.New, true},
+		{"native", "this machine itself, each instance in a control group of its own", native.New, false, nil},
+		{"container", "a container each instance, with this machine's own programs or an image", container.New, false, nil},
+		{"libvirt", "a virtual machine each instance, by libvirt and QEMU: with KVM, else emulated and slow", libvirt.New, true, nil},
+		{twin.Name, "a model of a host, on which everything is calculated and marked SIMULATED", twin.None, false, twin.Params()},
 	}
 }
 
@@ -63,7 +68,7 @@ func Providers() []Provider {
 func Known() study.Known {
 	k := study.Known{Fit: newFit()}
 	for _, w := range Workloads() {
-		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Types: types(w), Size: sizes()[w.Name], Check: func(v unit.Values) error {
+		k.Workloads = append(k.Workloads, study.Offer{Name: w.Name, About: w.About, Params: w.Params, Types: types(w), Size: sizes()[w.Name].param, SizeStep: sizes()[w.Name].step, Check: func(v unit.Values) error {
 			_, err := w.New(v, 1)
 			return err
 		}})
@@ -72,14 +77,31 @@ func Known() study.Known {
 		k.Engines = append(k.Engines, study.Offer{Name: e.Name, About: e.About, Endpoint: endpoint(e.New())})
 	}
 	for _, p := range Providers() {
-		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About, WholeCPUs: p.WholeCPUs})
+		k.Providers = append(k.Providers, study.Offer{Name: p.Name, About: p.About, Params: p.Params, Check: complete(p), WholeCPUs: p.WholeCPUs, Events: happenings(p.New())})
 	}
 	return k
 }
 
-// sizes are the parameters that say how much data a workload has, by workload.
-func sizes() map[string]string {
-	return map[string]string{"dvdstore": "size", "orderentry": "warehouses", "brokerage": "customers"}
+// complete finds parameters of a provider that may not be left out.
+func complete(p Provider) func(unit.Values) error {
+	return func(v unit.Values) error {
+		if p.Name == twin.Name && v.Text("host") == "" {
+			return errors.New("provider twin needs a host: a file such as hosts/r920.yaml, or the name of one that comes with the program")
+		}
+		return nil
+	}
+}
+
+// size is the parameter that says how much data a workload has, and of what it
+// must be a multiple.
+type size struct {
+	param string
+	step  int64
+}
+
+// sizes are those of the workloads, by name.
+func sizes() map[string]size {
+	return map[string]size{"dvdstore": {"size", 1}, "orderentry": {"warehouses", 1}, "brokerage": {"customers", 1000}}
 }
 
 // endpoint checks the URL of a running server; nil for an engine that can't be

@@ -123,7 +123,9 @@ func shorten(t *testing.T, source []byte, edits []string) []byte {
 	t.Helper()
 	var body []byte
 	for line := range bytes.Lines(source) {
-		if !bytes.HasPrefix(line, []byte("#")) {
+		// What was published is of configurations that are not run here.
+		published := bytes.HasPrefix(line, []byte("published:")) || bytes.HasPrefix(line, []byte("  - {series:"))
+		if !bytes.HasPrefix(line, []byte("#")) && !published {
 			body = append(body, line...)
 		}
 	}

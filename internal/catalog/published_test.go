@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -295,6 +296,32 @@ func TestPublishedValuesHaveASourceAndACell(t *testing.T) {
 				t.Errorf("%s: %q is of %s = %s, which the study does not have", p.name, line, knob, value)
 			}
 		}
+	}
+}
+
+// TestSectionsPublishedHaveTheHeadersValues: each number of a section
+// `published:` stands in the header, too, and each section has a source with a
+// page.
+func TestSectionsPublishedHaveTheHeadersValues(t *testing.T) {
+	page := regexp.MustCompile(`paper, .*page [0-9]+`)
+	sections := 0
+	for _, p := range allPublished(t) {
+		lines := strings.Join(p.values(), "\n")
+		if len(p.written.Study.Published) > 0 {
+			sections++
+		}
+		for _, v := range p.written.Study.Published {
+			if !page.MatchString(v.Source) {
+				t.Errorf("%s: %q is no source with its page", p.name, v.Source)
+			}
+			number := regexp.MustCompile(`(?:[=<]|at) ` + regexp.QuoteMeta(strconv.FormatFloat(v.Value, 'f', -1, 64)) + `0?\b`)
+			if v.Says == "" && v.Bound == "" && !number.MatchString(lines) {
+				t.Errorf("%s: %s = %g is not in the header:\n%s", p.name, v.Metric, v.Value, lines)
+			}
+		}
+	}
+	if sections < 9 {
+		t.Errorf("only %d studies have published values beside theirs", sections)
 	}
 }
 

@@ -16,9 +16,16 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/cli"
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/container"
+	"github.com/loadstone-perf/loadstone/internal/provider/libvirt"
 )
 
 func TestMain(m *testing.M) {
+	// Guests are started with this very program.
+	if code, ok := libvirt.Hidden(os.Args[1:]); ok {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){
 		"loadstone": func() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 	})
@@ -36,11 +43,14 @@ func TestCommandLine(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Condition: func(name string) (bool, error) { return name == "server" && server(t), nil },
+		Condition: func(name string) (bool, error) {
+			return name == "server" && server(t) || name == "container" && containers(t), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until":     until,
 			"signal":    signal,
 			"result":    fabricate,
+			"trials":    trials,
 			"noservers": func(ts *testscript.TestScript, _ bool, _ []string) { noServers(ts, cache) },
 		},
 		RequireExplicitExec: true,
@@ -68,6 +78,15 @@ func server(t *testing.T) bool {
 		t.Fatal("no PostgreSQL server on this machine: ", err)
 	}
 	return err == nil
+}
+
+// containers says whether this machine can make containers; in CI it must.
+func containers(t *testing.T) bool {
+	problems := container.New().Check(t.Context(), provider.Shape{})
+	if len(problems) > 0 && os.Getenv("CI") == "true" {
+		t.Fatal("no containers on this machine: ", problems)
+	}
+	return len(problems) == 0
 }
 
 // until waits (bounded) until a file that a glob names contains a text:

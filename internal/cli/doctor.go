@@ -85,7 +85,7 @@ func (c doctorCommand) findings(e *env) ([]finding, error) {
 		return aboutStudy(e, c.Study)
 	}
 	m := observe.Machine(e.cache)
-	all := append(aboutMachine(m), aboutCache(e, m)...)
+	all := append(append(aboutMachine(m), aboutCache(e, m)...), aboutLeftovers(e)...)
 	return append(append(append(all, aboutProviders(e)...), aboutEngines(e)...), aboutStudies(e)...), nil
 }
 
@@ -131,14 +131,37 @@ func aboutCache(e *env, m record.Machine) []finding {
 	return []finding{d, f}
 }
 
+// aboutLeftovers tells of what runs that were killed left.
+func aboutLeftovers(e *env) []finding {
+	c := cleanCommand{}
+	dirs, err := c.places(e)
+	if err != nil {
+		return nil // the cache directory has a finding of its own
+	}
+	left, failed := c.find(e, dirs)
+	switch {
+	case failed != nil:
+		return []finding{{note, "leftovers", failed.Error(), "'loadstone clean' tells more", false}}
+	case len(left) > 0:
+		return []finding{{note, "leftovers", counted(len(left), "thing") + " of runs that were killed", "'loadstone clean' lists and removes them", false}}
+	}
+	return nil
+}
+
 func aboutProviders(e *env) (all []finding) {
 	for _, p := range catalog.Providers() {
-		problems := p.New().Check(e.ctx, provider.Shape{CPUs: 1, CPUSet: "0", Memory: 512 * unit.MiB, CPUShares: 1024})
+		place, shape := p.New(), provider.Shape{CPUs: 1, CPUSet: "0", Memory: 512 * unit.MiB, CPUShares: 1024}
+		problems := place.Check(e.ctx, shape)
 		if len(problems) == 0 {
 			all = append(all, finding{State: ok, What: "provider " + p.Name, Found: "CPUs, CPU set, memory and shares can be set"})
 		}
 		for _, x := range problems {
 			all = append(all, finding{missing, "provider " + p.Name, x.Knob + ": " + x.Reason, x.Remedy, false})
+		}
+		if n, ok := place.(provider.Noter); ok && len(problems) == 0 {
+			for _, text := range n.Notes(e.ctx, shape) {
+				all = append(all, finding{State: note, What: "provider " + p.Name, Found: text})
+			}
 		}
 	}
 	return all

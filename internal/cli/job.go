@@ -14,6 +14,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/observe"
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/external"
+	"github.com/loadstone-perf/loadstone/internal/provider/twin"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/trial"
@@ -30,11 +31,14 @@ type job struct {
 	kind     workload.Kind
 	engine   engine.Engine
 	provider provider.Provider
-	install  engine.Installation // nil until located
-	server   engine.Server       // that runs already; nil where the study names none, or until attached
-	missing  error               // why there is no installation or server
-	dataSize unit.Bytes          // the largest golden state
-	goldens  int                 // different golden states
+	// providers are those of a study that varies them, by name; else nil.
+	providers map[string]provider.Provider
+	model     *twin.Twin          // in place of a machine; nil where the study runs on one
+	install   engine.Installation // nil until located
+	server    engine.Server       // that runs already; nil where the study names none, or until attached
+	missing   error               // why there is no installation or server
+	dataSize  unit.Bytes          // the largest golden state
+	goldens   int                 // different golden states
 }
 
 // readStudy reads a study file, or a ready-made study by its name.
@@ -61,6 +65,14 @@ func readStudy(name string) (file string, source []byte, err error) {
 func newJob(e *env, file string, source []byte, to study.Size) (*job, error) {
 	known := catalog.Known()
 	known.Machine, known.To = size(observe.Machine(e.cache)), to
+	model, err := modelOf(source)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+	}
+	if model != nil {
+		known.Machine = hostSize(model.Model().Host)
+		known.Providers = wholeCPUs(known.Providers, model.Virtual())
+	}
 	s, err := study.Parse(file, source, known)
 	if err != nil {
 		return nil, usageError{err}
@@ -73,6 +85,11 @@ func newJob(e *env, file string, source []byte, to study.Size) (*job, error) {
 	j.cpus, j.noCPUs = trial.FindCPUs()
 	if err := j.find(s); err != nil {
 		return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+	}
+	if s.Base.Provider.Name == twin.Name || j.providers[twin.Name] != nil {
+		if err := j.simulated(model); err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+		}
 	}
 	goldens := map[string]bool{}
 	for _, c := range j.configs() {
@@ -109,6 +126,8 @@ func (j *job) find(s *study.Study) error {
 	}
 	if s.Base.Endpoint.URL != "" {
 		j.provider = external.New(external.Server{})
+	} else if j.provider == nil {
+		j.findProviders()
 	}
 	for knob, missing := range map[string]bool{"workload.name": j.kind.New == nil, "engine.name": j.engine == nil, "provider.name": j.provider == nil} {
 		if missing {
@@ -116,6 +135,27 @@ func (j *job) find(s *study.Study) error {
 		}
 	}
 	return nil
+}
+
+// findProviders finds the providers of a study that varies them.
+func (j *job) findProviders() {
+	j.providers = map[string]provider.Provider{}
+	for _, c := range j.configs() {
+		for _, x := range catalog.Providers() {
+			if x.Name == c.Provider.Name && j.providers[x.Name] == nil {
+				j.providers[x.Name] = x.New()
+			}
+		}
+	}
+	j.provider = j.of(j.configs()[0])
+}
+
+// of is the provider of c.
+func (j *job) of(c study.Config) provider.Provider {
+	if p, ok := j.providers[c.Provider.Name]; ok {
+		return p
+	}
+	return j.provider
 }
 
 // problem is a reason why a study can't run here.
@@ -127,6 +167,9 @@ type problem struct {
 // locate finds the server program; with fetch it may be downloaded. A study
 // with an endpoint is attached to its server instead.
 func (j *job) locate(e *env, fetch bool, progress func(string)) {
+	if j.model != nil {
+		return // no server runs
+	}
 	if j.endpoint().URL != "" {
 		j.attach(e)
 		return
@@ -152,7 +195,11 @@ func (j *job) problems(e *env) (all []problem) {
 	} else if j.missing != nil {
 		all = append(all, problem{j.missing.Error(), "install the server, or let Loadstone fetch it"})
 	}
-	all = append(all, j.needs(e)...)
+	if j.model != nil {
+		all = append(all, j.needsHost()...)
+	} else {
+		all = append(all, j.needs(e)...)
+	}
 	all = append(all, j.shapes(e)...)
 	for _, dir := range j.volumes(e) {
 		if free := unit.Bytes(observe.Machine(dir).Disk.FreeBytes); free > 0 && free < j.diskNeeded() {
@@ -192,7 +239,11 @@ func (j *job) shapes(e *env) (all []problem) {
 			}
 		}
 	}
-	checked := map[provider.Shape]bool{}
+	type place struct {
+		provider string
+		shape    provider.Shape
+	}
+	checked := map[place]bool{}
 	for _, c := range j.configs() {
 		if c.Driver != (study.Driver{}) && j.noCPUs != nil {
 			add([]provider.Problem{{Knob: "driver", Reason: j.noCPUs.Error(), Remedy: "leave it out: the driver then shares all CPUs"}})
@@ -203,13 +254,19 @@ func (j *job) shapes(e *env) (all []problem) {
 		}
 		seating, problems := j.cpus.Seat(c)
 		add(problems)
-		add(j.unequipped(c))
+		if j.model == nil {
+			add(j.unequipped(c))
+		}
 		for _, s := range seating.Shapes {
-			if !checked[s] {
-				checked[s] = true
-				add(j.provider.Check(e.ctx, s))
+			if at := (place{c.Provider.Name, s}); !checked[at] {
+				checked[at] = true
+				add(j.of(c).Check(e.ctx, s))
 			}
 		}
+		add(trial.EventProblems(e.ctx, j.of(c), c, seating.Shapes))
+	}
+	if j.model != nil {
+		add(j.unmodelled())
 	}
 	return all
 }
@@ -233,7 +290,7 @@ func (j *job) unequipped(c study.Config) (all []provider.Problem) {
 // instance grows by its log (up to max_wal_size and what it keeps) and the
 // new rows.
 func (j *job) diskNeeded() unit.Bytes {
-	if j.endpoint().URL != "" {
+	if j.endpoint().URL != "" || j.model != nil {
 		return 0 // below the cache; the server's disk is not observed
 	}
 	const log = 2 * unit.GiB
@@ -255,10 +312,18 @@ func (j *job) onServer() unit.Bytes {
 
 // overhead is the guess of what a trial takes beside driving, until trials
 // have shown it: restore, start, stop, checks.
-func (j *job) overhead() float64 { return 3 + float64(j.dataSize)/float64(300*unit.MiB) }
+func (j *job) overhead() float64 {
+	if j.model != nil {
+		return 1
+	}
+	return 3 + float64(j.dataSize)/float64(300*unit.MiB)
+}
 
 // loadSeconds is the guess of what loading the golden states takes.
 func (j *job) loadSeconds() float64 {
+	if j.model != nil {
+		return 0
+	}
 	return float64(j.goldens) * (4 + float64(j.dataSize)/float64(40*unit.MiB))
 }
 

@@ -27,17 +27,20 @@ const (
 
 // commands is the whole command line.
 type commands struct {
-	Run     runCommand     `cmd:"" help:"Run a study and write its report."`
-	Plan    planCommand    `cmd:"" help:"Show what a study would run, how long it takes and how much disk it needs; starts nothing."`
-	Resume  resumeCommand  `cmd:"" help:"Run what is missing in a result directory, then write its report."`
-	Report  reportCommand  `cmd:"" help:"Analyse a result directory again and write or print its report."`
-	Compare compareCommand `cmd:"" help:"Say whether the results of two or more runs differ, and by how much."`
-	History historyCommand `cmd:"" help:"Follow the throughput of a study over many runs and find where it changed."`
-	List    listCommand    `cmd:"" help:"List workloads, engines, providers and ready-made studies."`
-	Doctor  doctorCommand  `cmd:"" help:"Tell what this machine can and cannot do, each with the remedy."`
-	Replay  replayCommand  `cmd:"" help:"Calculate the published studies again on a model of their hosts; simulated."`
-	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of study files, for editors."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Run       runCommand       `cmd:"" help:"Run a study and write its report."`
+	Plan      planCommand      `cmd:"" help:"Show what a study would run, how long it takes and how much disk it needs; starts nothing."`
+	Resume    resumeCommand    `cmd:"" help:"Run what is missing in a result directory, then write its report."`
+	Report    reportCommand    `cmd:"" help:"Analyse a result directory again and write or print its report."`
+	Compare   compareCommand   `cmd:"" help:"Say whether the results of two or more runs differ, and by how much."`
+	History   historyCommand   `cmd:"" help:"Follow the throughput of a study over many runs and find where it changed."`
+	List      listCommand      `cmd:"" help:"List workloads, engines, providers and ready-made studies."`
+	Doctor    doctorCommand    `cmd:"" help:"Tell what this machine can and cannot do, each with the remedy."`
+	Clean     cleanCommand     `cmd:"" help:"Remove what runs that were killed left on this machine."`
+	Calibrate calibrateCommand `cmd:"" help:"Fit a model of this machine to the results of real trials: a host file to plan with."`
+	Whatif    whatifCommand    `cmd:"" help:"Ask a model of a host what a configuration would do: how many instances fit, what size is right; simulated."`
+	Replay    replayCommand    `cmd:"" help:"Calculate the published studies again on a model of their hosts; simulated."`
+	Schema    schemaCommand    `cmd:"" help:"Print the JSON Schema of study files, for editors."`
+	Version   versionCommand   `cmd:"" help:"Print the version."`
 
 	Cache string `help:"Directory for server programs, golden states and instances. Default: ${cache}" env:"LOADSTONE_CACHE" placeholder:"DIR"`
 }
@@ -45,6 +48,7 @@ type commands struct {
 // env is what a command works with.
 type env struct {
 	ctx            context.Context
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	clock          clock.Clock
 	cache          string
@@ -90,7 +94,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "loadstone: %v\nTry 'loadstone --help'.\n", err)
 		return exitUsage
 	}
-	e := &env{ctx: ctx, stdout: stdout, stderr: stderr, clock: clock.Real{}, cache: c.Cache}
+	e := &env{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, clock: clock.Real{}, cache: c.Cache}
 	if e.cache == "" {
 		e.cache = defaultCache()
 	}

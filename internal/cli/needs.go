@@ -50,8 +50,13 @@ func (j *job) needs(e *env) []problem {
 
 // needsProvider says why the study's provider is none that its question needs.
 func (j *job) needsProvider(n study.Needs) []problem {
-	name := j.plan.Study.Base.Provider.Name
-	if len(n.Providers) == 0 || slices.Contains(n.Providers, name) {
+	name, wanted := "", true
+	for _, c := range j.configs() {
+		if !slices.Contains(n.Providers, c.Provider.Name) {
+			name, wanted = c.Provider.Name, false
+		}
+	}
+	if len(n.Providers) == 0 || wanted {
 		return nil
 	}
 	remedy := "this build has none of them"

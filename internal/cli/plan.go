@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/loadstone-perf/loadstone/internal/analyse"
+	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -48,8 +50,13 @@ type planned struct {
 	IntervalPct analyse.Number `json:"expected_interval_pct"`
 	// Scale tells how the file's figures were scaled; nil where they stand as
 	// they are.
-	Scale    *record.Scale `json:"scale,omitempty"`
-	Problems []problem     `json:"problems"`
+	Scale *record.Scale `json:"scale,omitempty"`
+	// Published are what others printed of the question: the report shows them
+	// beside what is measured.
+	Published []record.Published `json:"published,omitempty"`
+	// Notes are what the provider says of its instances here.
+	Notes    []string  `json:"notes,omitempty"`
+	Problems []problem `json:"problems"`
 }
 
 // Run shows the plan.
@@ -108,6 +115,7 @@ func (j *job) outline(e *env) planned {
 	out := planned{
 		Study: s.Name, Question: s.Question, Seed: s.Seed, Cells: len(j.plan.Cells), Repeats: s.Repeats,
 		IntervalPct: analyse.Absent(), Trials: j.records(j.plan.Trials), Disk: j.diskNeeded(), Scale: recordScale(s.Scale), Problems: []problem{},
+		Published: recordPublished(s.Published),
 	}
 	for _, t := range out.Trials {
 		out.Driven += driven(j.plan.Cells[t.Cell-1].Config)
@@ -120,14 +128,37 @@ func (j *job) outline(e *env) planned {
 	defer j.detach()
 	if j.endpoint().URL != "" {
 		out.Server = j.serverText()
+	} else if j.model != nil {
+		out.Server = "none: a model of " + j.engine.Name() + " on host " + j.model.Model().Host.Name
+		out.Seconds = j.overhead() * float64(max(len(out.Trials), j.guessedTrials()))
 	} else if j.install != nil {
 		out.Server = j.engine.Name() + " " + j.install.Version() + ", " + j.install.Origin()
 	} else {
 		out.Server = "not on this machine: 'run' would fetch it"
 		j.missing = j.unfetchable()
 	}
+	out.Notes = j.notes(e)
 	out.Problems = append(out.Problems, j.problems(e)...)
 	return out
+}
+
+// notes are what the provider says of the study's instances here, each once.
+func (j *job) notes(e *env) (all []string) {
+	for _, c := range j.configs() {
+		noter, ok := j.of(c).(provider.Noter)
+		if !ok {
+			continue
+		}
+		seating, _ := j.cpus.Seat(c)
+		for _, s := range seating.Shapes {
+			for _, n := range noter.Notes(e.ctx, s) {
+				if !slices.Contains(all, n) {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // printScale tells what became of the file's figures.
@@ -198,7 +229,14 @@ func (p planned) print(e *env, j *job) {
 	} else {
 		e.printf("the database is not restored before each repeat (engine.load is not allowed)\n")
 	}
-	e.printf("server: %s\n\n", p.Server)
+	e.printf("server: %s\n", p.Server)
+	if n := len(p.Published); n > 0 {
+		e.printf("beside it the report shows %s\n", counted(n, "published value"))
+	}
+	for _, n := range p.Notes {
+		e.printf("caution: %s\n", n)
+	}
+	e.printf("\n")
 	p.printScale(e)
 	p.printPilot(e)
 	block := 0

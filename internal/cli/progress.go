@@ -49,6 +49,9 @@ func (p *progress) more(pending []record.Planned) {
 }
 
 func (p *progress) driven(t record.Planned) float64 {
+	if p.job.model != nil {
+		return 0 // its seconds are not ours
+	}
 	return driven(p.job.plan.Cells[t.Cell-1].Config)
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"runtime"
+	"strings"
 
 	"github.com/loadstone-perf/loadstone/hosts"
 	"github.com/loadstone-perf/loadstone/internal/twin/host"
@@ -31,6 +33,9 @@ Examples:
 
 // Run calculates published studies again.
 func (c replayCommand) Run(e *env) error {
+	if c.Draws < 2 {
+		return usageError{fmt.Errorf("loadstone: --draws %d: an interval takes at least 2", c.Draws)}
+	}
 	files, err := c.files()
 	if err != nil {
 		return err
@@ -40,14 +45,16 @@ func (c replayCommand) Run(e *env) error {
 	for _, file := range files {
 		source, err := studies.Files.ReadFile(file)
 		if err != nil {
-			return usageError{fmt.Errorf("loadstone: there is no published study with %s: %w", file, err)}
+			return usageError{fmt.Errorf("loadstone: there is no published study %q: only %s", path.Dir(file), c.known())}
 		}
 		s, err := replay.Parse("studies/"+file, source)
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(e.stderr, "%s: %d parameters, %d predictions\n", s.Name, len(s.Parameters), len(s.Predicted))
+		_, _ = fmt.Fprintf(e.stderr, "%s: %d parameters, %d predictions", s.Name, len(s.Parameters), len(s.Predicted))
+		began := e.clock.Now()
 		r, err := replay.Run(e.ctx, s, twinHost, o)
+		_, _ = fmt.Fprintf(e.stderr, ", %.0f s\n", e.clock.Now().Sub(began).Seconds())
 		if err != nil {
 			return err
 		}
@@ -62,6 +69,15 @@ func (c replayCommand) Run(e *env) error {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
+}
+
+// known lists the published studies.
+func (c replayCommand) known() string {
+	files, _ := fs.Glob(studies.Files, "*/replay.yaml") // the pattern is well formed
+	for i := range files {
+		files[i] = path.Dir(files[i])
+	}
+	return strings.Join(files, ", ")
 }
 
 // files are the replay files of the studies that were asked for.

@@ -19,6 +19,7 @@ import (
 type runCommand struct {
 	File string `arg:"" help:"Study file, or the name of a ready-made study ('loadstone list')."`
 	Out  string `short:"o" help:"Directory for the results; must not exist or be empty. Default: results/STUDY-DATE-TIME." placeholder:"DIR"`
+	On   string `help:"Calculate the study on a model of this host instead of running it: a host file, or the name of one that comes with the program. Everything it gives is marked SIMULATED." placeholder:"HOSTFILE"`
 	JSON bool   `help:"Print the results as JSON; progress still goes to standard error."`
 }
 
@@ -31,6 +32,7 @@ Exit codes: 0 good, 1 failed, 2 wrong usage or study file, 3 ran but a check or 
 Examples:
   loadstone run quickstart
   loadstone run studies/quickstart.yaml --out /tmp/first
+  loadstone run studies/quickstart.yaml --on hosts/r920.yaml
   loadstone run my.yaml --json > result.json`
 }
 
@@ -39,6 +41,11 @@ func (c runCommand) Run(e *env) error {
 	file, source, err := readStudy(c.File)
 	if err != nil {
 		return err
+	}
+	if c.On != "" {
+		if source, err = onHostFile(source, c.On); err != nil {
+			return usageError{fmt.Errorf("loadstone: %s: %w", file, err)}
+		}
 	}
 	j, err := newJob(e, file, source, study.Size{})
 	if err != nil {
@@ -80,16 +87,24 @@ func (j *job) ready(e *env, show *progress) error {
 // describe is the head of a result directory.
 func (j *job) describe(e *env) record.Study {
 	s := j.plan.Study
+	return record.Study{
+		Format: record.Format, Loadstone: programVersion(), Name: s.Name, Question: s.Question,
+		File: filepath.Base(s.File), Seed: s.Seed, Created: e.clock.Now().UTC().Truncate(time.Second),
+		Machine: j.machine(e), Simulated: j.model != nil, Plan: j.records(j.plan.Trials), Limits: recordLimits(s.Limits),
+		Scale: recordScale(s.Scale), Published: recordPublished(s.Published),
+	}
+}
+
+// machine is where the study runs, or the host that it is calculated on.
+func (j *job) machine(e *env) record.Machine {
+	if j.model != nil {
+		return hostMachine(j.model.Model().Host)
+	}
 	m := observe.Machine(e.cache)
 	if us, err := observe.FsyncMicroseconds(e.clock, e.cache); err == nil {
 		m.Disk.FsyncUs = us
 	}
-	return record.Study{
-		Format: record.Format, Loadstone: programVersion(), Name: s.Name, Question: s.Question,
-		File: filepath.Base(s.File), Seed: s.Seed, Created: e.clock.Now().UTC().Truncate(time.Second),
-		Machine: j.seenFrom(m), Plan: j.records(j.plan.Trials), Limits: recordLimits(s.Limits),
-		Scale: recordScale(s.Scale),
-	}
+	return j.seenFrom(m)
 }
 
 // finish runs the trials that are missing, and those whose status is among
@@ -102,9 +117,9 @@ func (j *job) finish(e *env, dir *record.Dir, show *progress, asJSON bool, again
 	seq := trial.Sequence{
 		Bench: &trial.Bench{
 			Clock: e.clock, Provider: j.provider, Engine: j.engine, Install: j.install, Server: j.server, CPUs: j.cpus,
-			Cache: e.cache, Loadstone: programVersion(), Progress: show.step,
+			Cache: e.cache, Loadstone: programVersion(), Progress: show.step, Simulated: j.model != nil,
 		},
-		Plan: j.plan, Dir: dir, Kind: j.kind, Began: show.began, Done: show.done,
+		Plan: j.plan, Dir: dir, Kind: j.kind, Providers: j.providers, Began: show.began, Done: show.done,
 		Retries: j.plan.Study.Retries, Disturbed: func(p record.Planned) (string, error) { return disturbed(dir, p) },
 	}
 	runErr := j.runAll(e, dir, &seq, show, again)
@@ -148,6 +163,23 @@ func recordScale(s *study.Scale) *record.Scale {
 	return out
 }
 
+// recordPublished are a study's published values as records hold them.
+func recordPublished(of []study.Published) (out []record.Published) {
+	places := func(from []study.Place) (to []record.Place) {
+		for _, p := range from {
+			to = append(to, record.Place(p))
+		}
+		return to
+	}
+	for _, p := range of {
+		out = append(out, record.Published{
+			Series: p.Series, Metric: p.Metric, At: places(p.At), Against: places(p.Against), CPUPct: p.CPUPct,
+			Value: p.Value, Bound: p.Bound, Says: p.Says, Unit: p.Unit, Source: p.Source,
+		})
+	}
+	return out
+}
+
 func recordSize(s study.Size) record.Size {
 	return record.Size{CPUs: s.CPUs, MemBytes: int64(s.Memory)}
 }
@@ -182,7 +214,11 @@ func publish(e *env, dir *record.Dir, asJSON bool) error {
 			Result    *analyse.Study `json:"result"`
 		}{dir.Path(), page, result})
 	} else {
-		e.printf("\n%s\n\n%s\n", result.Answer, page)
+		e.printf("\n%s\n", result.Answer)
+		for _, c := range result.Caveats {
+			e.printf("caution: %s\n", c)
+		}
+		e.printf("\n%s\n", page)
 	}
 	if err == nil && !result.Valid {
 		err = invalidError{fmt.Errorf("the result is INVALID: %d reasons, see the report", len(result.Invalid))}

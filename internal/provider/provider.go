@@ -3,7 +3,8 @@
 // for, reads back what it set, and takes everything away again.
 //
 // What more an instance can do is found by assertion: Machine, Snapshotter,
-// CounterSource.
+// CounterSource, Warner. What more a provider can do is, too: Noter, Cleaner,
+// Storer.
 package provider
 
 import (
@@ -33,6 +34,16 @@ type Virtualizer interface{ Virtual() bool }
 // Machine.Dir: it belongs to the same user, is on Shape.LogVolume, is empty,
 // and goes away with the instance.
 type Volumes interface{ LogDir() string }
+
+// Noter is a provider that knows what a reader of a plan should know of its
+// instances of a shape here, beside the problems of Check.
+type Noter interface {
+	Notes(ctx context.Context, s Shape) []string
+}
+
+// Warner is an instance that knows what a reader of its figures should know,
+// such as that its processor is emulated.
+type Warner interface{ Warnings() []string }
 
 // Problem is a reason why something can't be had on this machine.
 type Problem struct {
@@ -97,6 +108,10 @@ type Request struct {
 	Image string
 	// Cache is the directory under which instances and golden states live.
 	Cache string
+	// Golden is the key of a golden state that will be restored next. A
+	// provider may begin with it, so that Restore finds it done; most do not
+	// look at it. It need not be there.
+	Golden string
 }
 
 // Instance is a place for one database server.

@@ -38,6 +38,32 @@ type Study struct {
 	// Search tells how the loads in Plan were found, where the study left that
 	// to Loadstone: each decision in its order.
 	Search []Decision `json:"search,omitempty"`
+	// Published are values that others printed of the same question, in the
+	// order of the study file. Nothing that ran depends on them.
+	Published []Published `json:"published,omitempty"`
+}
+
+// Published is a value that somebody else printed of a study's question.
+type Published struct {
+	Series string `json:"series"` // what was measured there
+	Metric string `json:"metric"` // "throughput", "p95", "host_cpu": see study.PublishedMetrics
+	// At is the configuration, by the knobs that vary; none is the study as a
+	// whole. Where there is an Against, the value is a ratio of At to Against.
+	At      []Place `json:"at,omitempty"`
+	Against []Place `json:"against,omitempty"`
+	CPUPct  float64 `json:"cpu_pct,omitempty"` // of a ratio at equal use of the CPUs
+	Value   float64 `json:"value,omitempty"`
+	Bound   string  `json:"bound,omitempty"` // "above", "below": Value is a bound
+	Says    string  `json:"says,omitempty"`  // in words, in place of Value
+	Unit    string  `json:"unit,omitempty"`  // as printed; "" for ratios and words
+	Source  string  `json:"source"`          // table, figure or page
+}
+
+// Place is a knob's value: as Plan has it, and as it stands in the study file.
+type Place struct {
+	Knob   string `json:"knob"`
+	Value  string `json:"value"`
+	Stated string `json:"stated"`
 }
 
 // Scale tells from which machine to which a study's figures were scaled.
@@ -176,7 +202,9 @@ type Trial struct {
 	// Seat is where the driver ran.
 	Seat      Seat       `json:"driver_cpus,omitzero"`
 	Instances []Instance `json:"instances"`
-	Warnings  []string   `json:"warnings,omitempty"`
+	// Events are what happened to instances while load ran, by their beginnings.
+	Events   []Event  `json:"events,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	// StageSeconds is the wall time of each stage: provision, restore, start,
 	// drive, check, release.
 	StageSeconds map[string]float64 `json:"stage_seconds,omitempty"`
@@ -231,6 +259,8 @@ type TxType struct {
 	ShareTolerance float64 `json:"share_tolerance_points,omitempty"`
 	LimitSeconds   float64 `json:"limit_s,omitempty"`
 	Percentile     float64 `json:"percentile,omitempty"`
+	// Binding limits are part of what a valid trial is.
+	Binding bool `json:"binding,omitempty"`
 	// Extra types are sent by users that the workload itself added.
 	Extra bool `json:"extra,omitempty"`
 }
@@ -314,6 +344,8 @@ type Instance struct {
 	Opened   float64     `json:"connect_s"` // time to open all connections
 	Errors   []ErrorSeen `json:"errors,omitempty"`
 	Driver   Driver      `json:"driver"`
+	// Warnings are what the provider says of every figure of the instance.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Driver counts what the load generator met beside the transactions.

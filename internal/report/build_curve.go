@@ -21,24 +21,40 @@ func (b *builder) curve() {
 	}
 	b.data["throughput.csv"] = throughputCSV(b.s)
 	title, f := "Throughput by configuration", b.cellBars()
-	if b.s.Curve != nil {
-		title, f = "Throughput over load", b.loadCurve(b.s.Curve)
+	cv := b.s.Curve
+	if cv != nil && slices.ContainsFunc(b.s.Sweeps, func(w analyse.Sweep) bool { return w.Knob == cv.Knob && !w.Scales }) {
+		cv = nil // the section on that knob has the curve
+	}
+	if cv != nil {
+		title, f = "Throughput over load", b.loadCurve(cv)
+		if !offered(cv.Knob) {
+			title = "Throughput over " + lastName(cv.Knob)
+		}
 	}
 	f.CSV, f.Text = "throughput.csv", func(width int) []string { return textBars(b.s, width) }
 	blocks := []block{b.figure(f)}
-	if b.s.Curve != nil {
-		blocks = append(blocks, saturation(b.s.Curve)...)
+	if cv != nil {
+		blocks = append(blocks, saturation(cv)...)
 	}
 	blocks = append(blocks, search(b.s.Search)...)
 	b.section("curve", title, append(blocks, b.cellTable())...)
 }
 
+// offered says whether a knob is a load, and no size that takes its place.
+func offered(knob string) bool {
+	return slices.Contains([]string{"users", "rate", "rate_per_s", "connections"}, lastName(knob))
+}
+
 func (b *builder) loadCurve(cv *analyse.Curve) figure {
-	d := loadcurve.Data{XLabel: cv.Knob, YLabel: throughputLabel(b.s.Metric)}
+	d := loadcurve.Data{XLabel: cv.Knob, YLabel: throughputLabel(b.s.Metric), Published: publishedLines(cv.Published, 1)}
 	for _, l := range cv.Lines {
 		d.Lines = append(d.Lines, b.curveLine(cv, l))
 	}
-	caption := "Throughput" + inUnit(b.s.Metric) + " for each load that was offered (" + cv.Knob +
+	over := " for each load that was offered ("
+	if !offered(cv.Knob) {
+		over = " for each value of what was varied ("
+	}
+	caption := "Throughput" + inUnit(b.s.Metric) + over + cv.Knob +
 		"). Bars are 95 % intervals between repeats; a point without one was measured once."
 	if slices.ContainsFunc(cv.Lines, func(l analyse.Line) bool { return l.Model != nil }) {
 		caption += " Dashed: the fitted Universal Scalability Law, drawn only as far as loads were measured."
@@ -46,7 +62,7 @@ func (b *builder) loadCurve(cv *analyse.Curve) figure {
 	if slices.ContainsFunc(cv.Lines, func(l analyse.Line) bool { return knee(l) > 0 }) {
 		caption += " The knee is the least load whose throughput is within 5 % of the highest: more load only waits longer."
 	}
-	f := figure{Caption: caption + b.cutNote()}
+	f := figure{Caption: caption + b.cutNote() + publishedNote(cv.Published, nil)}
 	return f.both(1.1, func(w, h float64) string {
 		d.Width, d.Height = w, h
 		return loadcurve.SVG(d)

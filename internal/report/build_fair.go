@@ -28,8 +28,55 @@ func (b *builder) fairness() {
 		f := cell.Fairness
 		t.Rows = append(t.Rows, []field{c(cell.Label), c(chart.Count(int64(len(f.Instances)))), estimated(f.Jain, 1, ""), estimated(f.MinOfMean, 100, " %"), estimated(f.CV, 100, " %")})
 	}
-	b.section("fairness", "Fairness", b.figure(b.shares(shown)), b.table(t),
-		block{Aside: "Jain's index is 1 where every instance gets what it is entitled to, and 1 ÷ n where one of n has all. Least of mean is what the worst served instance gets of the mean, and variation the standard deviation in percent of the mean."})
+	blocks := []block{{Text: "Each instance is entitled to " + entitlement(shown.Fairness) + "."}, b.figure(b.shares(shown)), b.table(t)}
+	blocks = append(blocks, b.groupSums(of)...)
+	b.section("fairness", "Fairness", append(blocks, block{Aside: "Jain's index is 1 where every instance gets what it is entitled to, and 1 ÷ n where one of n has all. Least of mean is what the worst served instance gets of the mean, and variation the standard deviation in percent of the mean."})...)
+}
+
+// entitlement says what each instance of f is entitled to.
+func entitlement(f *analyse.Fairness) string {
+	switch f.Entitlement {
+	case "CPUs":
+		return "throughput in proportion to the CPUs that it may use"
+	case "CPU shares":
+		return "throughput in proportion to its weight (cpu_shares)"
+	}
+	return "the same throughput"
+}
+
+// groupSums is what the groups of instances do together, where there are groups.
+func (b *builder) groupSums(of []analyse.Cell) []block {
+	t := table{Caption: "Throughput" + inUnit(b.s.Metric) + " of each group of instances: all of them together, one on average, and their part of the whole.", CSV: "groups.csv",
+		Columns: columns("Configuration", "Group", "#Instances", "#Together", "#Each", "#Part", "#Entitled to?")}
+	for _, cell := range of {
+		entitled := 0.0
+		for _, g := range cell.Fairness.Groups {
+			entitled += g.Entitled
+		}
+		for _, g := range cell.Fairness.Groups {
+			t.Rows = append(t.Rows, []field{c(cell.Label), c(g.Name), c(chart.Count(int64(g.Instances))), estimated(g.Throughput, 1, ""), estimated(g.Each, 1, ""),
+				estimated(g.SharePct, 1, " %"), c(percent(100 * g.Entitled / entitled))})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	b.data["groups.csv"] = groupsCSV(of, b.s.Metric)
+	return []block{b.table(t)}
+}
+
+func groupsCSV(of []analyse.Cell, m analyse.Metric) []byte {
+	f := newSheet("configuration", "group", "instances", "entitled", "throughput", "low", "high", "each", "each_low", "each_high", "share_pct", "share_low", "share_high", "unit")
+	for _, cell := range of {
+		for _, g := range cell.Fairness.Groups {
+			f.text(cell.Label, g.Name).int(int64(g.Instances)).num(g.Entitled)
+			for _, e := range []analyse.Estimate{g.Throughput, g.Each, g.SharePct} {
+				f.num(e.Value, float64(e.Low), float64(e.High))
+			}
+			f.text(m.Name).end()
+		}
+	}
+	return f.bytes()
 }
 
 // estimated is an estimate times factor, with its interval below it.

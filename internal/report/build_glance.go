@@ -30,6 +30,7 @@ func (b *builder) glance() {
 	}
 	add("Restored", restores(s)...)
 	add("Measured", measuredFor(s)...)
+	add("Load of the groups", fact(s.System, "Load of the groups"))
 	add("Driver", b.driverUse()...)
 	if len(of) > 0 {
 		b.section("glance", "At a glance", b.facts("The conditions of the measurement; everything is told in full further down.", of))
@@ -228,6 +229,9 @@ func (b *builder) driverUse() (out []string) {
 				out = append(out, fmt.Sprintf("%s of the machine's CPU at the peak", percent(r.Value)))
 			}
 		}
+	}
+	if seat := fact(b.s.System, "Driver's CPUs"); seat != "" {
+		out = append(out, "on CPUs "+seat)
 	}
 	switch {
 	case late.Seen:

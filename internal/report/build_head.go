@@ -16,6 +16,7 @@ func (b *builder) head() {
 	s := b.s
 	b.doc.Title, b.doc.Question, b.doc.Answer = s.Name, s.Question, s.Answer
 	b.doc.Valid, b.doc.Simulated, b.doc.Invalid, b.doc.Notes = s.Valid, s.Simulated, reasons(b.all), s.Notes
+	b.doc.Caveats = s.Caveats
 	switch {
 	case s.Valid:
 	case s.Measured != "":

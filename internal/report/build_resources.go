@@ -213,7 +213,7 @@ func units(of []analyse.Track) (out []string) {
 // unitFigure draws tracks of one unit as lines.
 func unitFigure(t *analyse.Trial, words groupText, title string, of []analyse.Track, csv string, width float64) figure {
 	d := timeline.Data{
-		Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End,
+		Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Events: happenings(t),
 		About: fmt.Sprintf("%s in trial %d", title, t.Number), YLabel: strings.TrimPrefix(words.quantity+", "+of[0].Unit, ", "),
 	}
 	for _, tr := range of {
@@ -246,7 +246,7 @@ func trackPanels(t *analyse.Trial, title string, of []analyse.Track, csv string)
 		label := strings.TrimSuffix(tr.Name+", "+tr.Unit, ", ")
 		d := timeline.Data{
 			Width: panelWidth, Height: panelHeight, Small: true, YLabel: label, About: fmt.Sprintf("%s in trial %d", label, t.Number),
-			Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Tracks: []timeline.Track{{Name: tr.Name, Values: tr.Values}},
+			Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Tracks: []timeline.Track{{Name: tr.Name, Values: tr.Values}}, Events: happenings(t),
 		}
 		f.Panels[0].Panels = append(f.Panels[0].Panels, panel{label, timeline.SVG(d)})
 	}
@@ -281,7 +281,7 @@ func cpuParts(of []analyse.Track) (parts []stack.Layer, others []analyse.Track) 
 
 func hostCPU(t *analyse.Trial, parts []stack.Layer, csv string) figure {
 	d := stack.Data{
-		Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Layers: parts, Max: 100,
+		Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Layers: parts, Max: 100, Events: happenings(t),
 		YLabel: "host CPU, % of all CPUs", About: fmt.Sprintf("Host CPU in trial %d", t.Number),
 	}
 	f := figure{Title: "Host CPU", CSV: csv,
@@ -299,7 +299,7 @@ func waitStack(t *analyse.Trial, of []analyse.Track, csv string) figure {
 	of = slices.Clone(of)
 	slices.SortStableFunc(of, func(x, y analyse.Track) int { return cmp.Compare(total(y), total(x)) })
 	d := stack.Data{
-		Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End,
+		Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Events: happenings(t),
 		YLabel: "sessions", About: fmt.Sprintf("Sessions by state in trial %d", t.Number),
 	}
 	for i, tr := range of {

@@ -36,6 +36,9 @@ func shorten(s *analyse.Study) {
 	var pairs, last []string
 	for _, knob := range s.Factors {
 		name := lastName(knob)
+		if section, _, ok := strings.Cut(knob, ".name"); ok && name == "name" {
+			name = section // "provider", not "name"
+		}
 		if name == "" || slices.Contains(last, name) {
 			return
 		}
@@ -58,6 +61,18 @@ func shorten(s *analyse.Study) {
 				stop.Label, l.Stop = short.Replace(stop.Label), &stop
 			}
 		}
+	}
+	s.Published, s.Contention = slices.Clone(s.Published), slices.Clone(s.Contention)
+	for i := range s.Published {
+		p := &s.Published[i]
+		p.Where, p.Base = short.Replace(p.Where), short.Replace(p.Base)
+	}
+	for i := range s.Contention {
+		cells := slices.Clone(s.Contention[i].Cells)
+		for k := range cells {
+			cells[k].Label = short.Replace(cells[k].Label)
+		}
+		s.Contention[i].Cells = cells
 	}
 	s.Sweeps = slices.Clone(s.Sweeps)
 	for i := range s.Sweeps {
@@ -156,7 +171,7 @@ func (b *builder) within() {
 			csv := b.addData("comparison-"+slug(x.Other.Name), comparisonCSV(x))
 			blocks = append(blocks, b.forest(x, csv), b.effects(ofTheUnit(x), csv))
 		}
-		blocks = append(blocks, b.atEqualCPU(x)...)
+		blocks = append(append(blocks, b.atPeak(x)...), b.atEqualCPU(x)...)
 		if len(x.Unmatched) > 0 {
 			blocks = append(blocks, block{Aside: "Not on both sides: " + strings.Join(x.Unmatched, "; ") + "."})
 		}

@@ -18,24 +18,35 @@ func (b *builder) sweeps() {
 		name := lastName(w.Knob)
 		csv := b.addData("sweep-"+slug(name), sweepCSV(b.s, w))
 		title, f := "Throughput over "+name, b.sweepCurve(w)
-		if w.Scales {
+		switch {
+		case consolidates(w):
+			title, f = "Consolidation", b.speedups(w)
+		case w.Scales:
 			title, f = "Speed-up over "+name, b.speedups(w)
 		}
 		f.CSV = csv
 		blocks := []block{b.figure(f)}
-		if falls := falls(w); len(falls) > 0 && !w.Scales {
-			blocks = append(blocks, split(falls, visibleLines, "more line")...)
+		if words := sweepWords(w); len(words) == 1 {
+			blocks = append(blocks, block{Text: words[0]})
+		} else {
+			blocks = append(blocks, split(words, visibleLines, "more line")...)
 		}
 		b.section("sweep-"+slug(name), title, append(blocks, b.sweepTable(w, csv))...)
 	}
 }
+
+// consolidates says whether a sweep is over the number of instances.
+func consolidates(w analyse.Sweep) bool { return w.Scales && lastName(w.Knob) == "instances" }
 
 // speedups is the figure of speed-up against ideal.
 func (b *builder) speedups(w analyse.Sweep) figure {
 	d := loadcurve.Data{XLabel: w.Knob, YLabel: "speed-up"}
 	var most, least chart.Extent
 	for _, l := range w.Lines {
-		line := loadcurve.Line{Name: lineName(l.Label, "measured")}
+		line := loadcurve.Line{Name: lineName(l.Label, "measured"), KneeLabel: "saturates at"}
+		if l.Knee != nil {
+			line.Knee = float64(*l.Knee)
+		}
 		for _, p := range l.Points {
 			line.Points = append(line.Points, loadcurve.Point{X: float64(p.Value), Y: float64(p.Speedup), Low: float64(p.SpeedupLow), High: float64(p.SpeedupHigh)})
 			most.Add(float64(p.Value))
@@ -47,7 +58,8 @@ func (b *builder) speedups(w analyse.Sweep) figure {
 		d.Lines = append(d.Lines, loadcurve.Line{Name: "ideal", Model: []loadcurve.Point{{X: least.Min, Y: 1}, {X: most.Max, Y: most.Max / least.Min}}})
 	}
 	f := figure{Caption: "Throughput, each value with its best load, as a multiple of that with the least " + lastName(w.Knob) +
-		". Bars are 95 % intervals between repeats. Dashed: twice as much does twice as much."}
+		". Bars are 95 % intervals between repeats. Dashed: twice as much does twice as much. It saturates at the least value within 5 % of the highest throughput." + publishedNote(w.Published, w.Remarks)}
+	d.Published, d.Remarks = publishedLines(w.Published, 1), remarksOf(w, 1)
 	return f.both(1, func(width, h float64) string {
 		d.Width, d.Height = width, h
 		return loadcurve.SVG(d)
@@ -57,7 +69,11 @@ func (b *builder) speedups(w analyse.Sweep) figure {
 // sweepCurve is the figure of throughput over a knob.
 func (b *builder) sweepCurve(w analyse.Sweep) figure {
 	scale, unit := axis(w)
-	d := loadcurve.Data{XLabel: w.Knob + unit, YLabel: throughputLabel(b.s.Metric)}
+	d := loadcurve.Data{XLabel: w.Knob + unit, YLabel: throughputLabel(b.s.Metric), LogX: spread16(w),
+		Published: publishedLines(w.Published, scale), Remarks: remarksOf(w, scale)}
+	if d.LogX {
+		d.XLabel += " (logarithmic)"
+	}
 	for _, l := range w.Lines {
 		line := loadcurve.Line{Name: lineName(l.Label, "measured")}
 		for _, p := range l.Points {
@@ -70,7 +86,7 @@ func (b *builder) sweepCurve(w analyse.Sweep) figure {
 		d.Lines = append(d.Lines, line)
 	}
 	f := figure{Caption: "Throughput" + inUnit(b.s.Metric) + " for each value of " + w.Knob +
-		", with its best load. Bars are 95 % intervals between repeats. The knee is the value below which throughput falls most; there is none where no fall is more than its interval."}
+		", with its best load. Bars are 95 % intervals between repeats. The knee is the value below which throughput falls most steeply; there is none where no fall is more than its interval." + publishedNote(w.Published, w.Remarks)}
 	return f.both(1, func(width, h float64) string {
 		d.Width, d.Height = width, h
 		return loadcurve.SVG(d)
@@ -96,49 +112,106 @@ func lineName(label, alone string) string {
 	return label
 }
 
-// falls says in words where each line of w falls most.
-func falls(w analyse.Sweep) (out []string) {
+// spread16 says that the values of w are sizes that differ by a factor of 16
+// or more: on a linear axis the smaller ones would lie on each other.
+func spread16(w analyse.Sweep) bool {
+	_, unit := axis(w)
+	var x chart.Extent
 	for _, l := range w.Lines {
-		if l.Fall == nil {
-			continue
+		for _, p := range l.Points {
+			x.Add(float64(p.Value))
 		}
-		text := sentence(l.Fall.String())
-		if l.Label != "" {
+	}
+	return unit != "" && x.Min > 0 && x.Max >= 16*x.Min
+}
+
+// sweepWords says in words where each line of w saturates, and where one that
+// does not scale falls most.
+func sweepWords(w analyse.Sweep) (out []string) {
+	for _, l := range w.Lines {
+		text := ""
+		if l.Saturation != "" {
+			text = sentence("saturation "+l.Saturation) + " "
+		}
+		if l.Fall != nil && !w.Scales {
+			text += sentence(l.Fall.String())
+		}
+		if text = strings.TrimSpace(text); l.Label != "" && text != "" {
 			text = l.Label + ": " + text
 		}
-		out = append(out, text)
+		if text != "" {
+			out = append(out, text)
+		}
 	}
 	return out
 }
 
 // sweepTable is the figures behind a sweep.
 func (b *builder) sweepTable(w analyse.Sweep, csv string) block {
-	t := table{Caption: "Throughput" + inUnit(b.s.Metric) + " by " + w.Knob + ", each value with its best load.", CSV: csv,
-		Columns: columns(w.Knob, "At", "#Throughput", "#Interval")}
-	if w.Scales {
-		t.Columns = append(t.Columns, columns("#Speed-up", "#Ideal", "#Efficiency")...)
-	}
-	several := slices.ContainsFunc(w.Lines, func(l analyse.SweepLine) bool { return l.Label != "" })
-	if several {
-		t.Columns = append(columns("With"), t.Columns...)
+	t := table{Caption: "Throughput" + inUnit(b.s.Metric) + " by " + w.Knob + ", each value with its best load. Step is the ratio to the value before.", CSV: csv}
+	of := sweepColumns(w)
+	for _, column := range of {
+		t.Columns = append(t.Columns, columns(column.head)...)
 	}
 	for _, l := range w.Lines {
 		for _, p := range l.Points {
-			row := []field{c(p.Text), c(p.Label), c(chart.Number(p.Throughput.Value)), intervalField(p.Throughput)}
-			if w.Scales {
-				s := c(num(p.Speedup))
-				if p.SpeedupLow < p.SpeedupHigh {
-					s.Detail = num(p.SpeedupLow) + "–" + num(p.SpeedupHigh)
-				}
-				row = append(row, s, c(num(p.Ideal)), c(percent(100*float64(p.Efficiency))))
-			}
-			if several {
-				row = append([]field{c(l.Label)}, row...)
+			var row []field
+			for _, column := range of {
+				row = append(row, column.of(l, p))
 			}
 			t.Rows = append(t.Rows, row)
 		}
 	}
 	return b.table(t)
+}
+
+// sweepColumn is a column of a sweep's table: its head as for columns, and what
+// stands in it.
+type sweepColumn struct {
+	head string
+	of   func(l analyse.SweepLine, p analyse.SweepPoint) field
+}
+
+// sweepColumns are the columns that say something of w.
+func sweepColumns(w analyse.Sweep) (out []sweepColumn) {
+	add := func(when bool, head string, of func(l analyse.SweepLine, p analyse.SweepPoint) field) {
+		if when {
+			out = append(out, sweepColumn{head, of})
+		}
+	}
+	anywhere := func(is func(l analyse.SweepLine, p analyse.SweepPoint) bool) bool {
+		return slices.ContainsFunc(w.Lines, func(l analyse.SweepLine) bool {
+			return slices.ContainsFunc(l.Points, func(p analyse.SweepPoint) bool { return is(l, p) })
+		})
+	}
+	type line = analyse.SweepLine
+	type point = analyse.SweepPoint
+	add(anywhere(func(l line, _ point) bool { return l.Label != "" }), "With", func(l line, _ point) field { return c(l.Label) })
+	add(true, w.Knob, func(_ line, p point) field { return c(p.Text) })
+	add(anywhere(func(_ line, p point) bool { return p.OfData.OK() }), "#Of the data", func(_ line, p point) field { return c(percent(100 * float64(p.OfData))) })
+	own := func(p point) bool {
+		return strings.HasSuffix(p.Label, lastName(w.Knob)+" = "+p.Text) && !strings.Contains(p.Label, ",")
+	}
+	add(anywhere(func(_ line, p point) bool { return !own(p) }), "At", func(_ line, p point) field { return c(p.Label) })
+	add(true, "#Throughput", func(_ line, p point) field { return c(chart.Number(p.Throughput.Value)) })
+	add(true, "#Interval", func(_ line, p point) field { return intervalField(p.Throughput) })
+	add(consolidates(w), "#Each", func(_ line, p point) field { return c(chart.Number(p.Throughput.Value / float64(p.Value))) })
+	add(w.Scales, "#Speed-up", func(_ line, p point) field { return ratioField(p.Speedup, p.SpeedupLow, p.SpeedupHigh) })
+	add(w.Scales, "#Ideal", func(_ line, p point) field { return c(num(p.Ideal)) })
+	add(w.Scales, "#Efficiency", func(_ line, p point) field { return c(percent(100 * float64(p.Efficiency))) })
+	add(true, "#Step?", func(_ line, p point) field { return ratioField(p.Step, p.StepLow, p.StepHigh) })
+	add(anywhere(func(_ line, p point) bool { return p.P99Ms.OK() }), "#p99, ms?", func(_ line, p point) field { return c(num(p.P99Ms)) })
+	add(anywhere(func(_ line, p point) bool { return p.HostCPUPct.OK() }), "#Host CPU?", func(_ line, p point) field { return c(percent(float64(p.HostCPUPct))) })
+	return out
+}
+
+// ratioField is a ratio with its interval below it.
+func ratioField(v, low, high analyse.Number) field {
+	f := c(num(v))
+	if low < high {
+		f.Detail = num(low) + "–" + num(high)
+	}
+	return f
 }
 
 // intervalField is the interval of e, or why there is none.
@@ -155,12 +228,13 @@ func intervalField(e analyse.Estimate) field {
 
 func sweepCSV(s *analyse.Study, w analyse.Sweep) []byte {
 	f := newSheet("with", w.Knob, "value", "configuration", "throughput", "low", "high", "repeats", "method", "unit",
-		"speedup", "speedup_low", "speedup_high", "ideal", "efficiency")
+		"speedup", "speedup_low", "speedup_high", "ideal", "efficiency", "step", "step_low", "step_high", "p99_ms", "host_cpu_pct", "memory_of_data")
 	for _, l := range w.Lines {
 		for _, p := range l.Points {
 			e := p.Throughput
 			f.text(l.Label, p.Text).num(float64(p.Value)).text(p.Label).num(e.Value, float64(e.Low), float64(e.High)).int(int64(e.N)).text(e.Method, s.Metric.Name)
-			f.num(float64(p.Speedup), float64(p.SpeedupLow), float64(p.SpeedupHigh), float64(p.Ideal), float64(p.Efficiency)).end()
+			f.num(float64(p.Speedup), float64(p.SpeedupLow), float64(p.SpeedupHigh), float64(p.Ideal), float64(p.Efficiency))
+			f.num(float64(p.Step), float64(p.StepLow), float64(p.StepHigh), float64(p.P99Ms), float64(p.HostCPUPct), float64(p.OfData)).end()
 		}
 	}
 	return f.bytes()

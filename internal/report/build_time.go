@@ -92,7 +92,7 @@ func tracks(t *analyse.Trial, group string) (out []analyse.Track) {
 }
 
 func (b *builder) fullTimeline(t *analyse.Trial) figure {
-	d := timeline.Data{YLabel: throughputLabel(b.s.Metric), Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End}
+	d := timeline.Data{YLabel: throughputLabel(b.s.Metric), Seconds: t.Timeline.Seconds, Start: t.Window.Start, End: t.Window.End, Events: happenings(t)}
 	if tr, ok := headline(t); ok {
 		d.Tracks = []timeline.Track{{Name: tr.Name, Values: tr.Values}}
 	}
@@ -154,7 +154,7 @@ func (b *builder) panel(t *analyse.Trial, yMax, xMax float64) panel {
 	d := timeline.Data{
 		Width: panelWidth, Height: panelHeight, Small: true, YMax: yMax, XMax: xMax,
 		YLabel: b.s.Metric.Name, About: label, Start: t.Window.Start, End: t.Window.End, Seconds: t.Timeline.Seconds,
-		Tracks: []timeline.Track{{Name: tr.Name, Values: tr.Values}},
+		Tracks: []timeline.Track{{Name: tr.Name, Values: tr.Values}}, Events: happenings(t),
 	}
 	if len(b.s.Trials) > thinFrom {
 		d.Seconds, d.Tracks = thinned(d.Seconds, d.Tracks)

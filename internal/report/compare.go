@@ -97,6 +97,7 @@ func buildComparison(cs []*analyse.Comparison) *builder {
 	b.doc = document{
 		Title: "Comparison with " + cs[0].Base.Name, Answer: strings.Join(verdicts, " "),
 		Valid: valid, Invalid: invalid, Notes: notes,
+		Simulated: slices.ContainsFunc(cs, func(c *analyse.Comparison) bool { return c.Base.Simulated || c.Other.Simulated }),
 	}
 	for i, c := range cs {
 		b.section(fmt.Sprintf("comparison-%d", i+1), c.Other.Name+" against "+c.Base.Name, b.comparison(c)...)
@@ -116,7 +117,10 @@ func (b *builder) comparison(c *analyse.Comparison) []block {
 	if len(c.Cells) > 0 {
 		out = append(out, b.forest(c, csv), b.effects(c, csv))
 	}
-	out = append(out, b.atEqualCPU(c)...)
+	out = append(append(out, b.atPeak(c)...), b.atEqualCPU(c)...)
+	if len(c.Published) > 0 {
+		out = append(append(out, block{Heading: "What others published of the same ratio"}), b.publishedTable(c.Published, "published-"+slug(c.Other.Name))...)
+	}
 	if len(c.Unmatched) > 0 {
 		out = append(out, block{Heading: "Not on both sides"}, block{List: c.Unmatched})
 	}

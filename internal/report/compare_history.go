@@ -17,7 +17,7 @@ func HistoryJSON(h *analyse.History) ([]byte, error) { return indented("history"
 // verdict, then a table of each configuration with a mark at each change.
 func HistoryText(h *analyse.History, width int, colour bool) string {
 	b := &builder{s: &analyse.Study{Valid: true}, data: map[string][]byte{}}
-	b.doc = document{Title: "History of " + h.Metric.Name, Answer: h.Verdict, Valid: true, Notes: h.Notes}
+	b.doc = document{Title: "History of " + h.Metric.Name, Answer: h.Verdict, Valid: true, Simulated: h.Simulated, Notes: h.Notes}
 	if len(h.Conditions) > 0 {
 		b.section("conditions", "Conditions", b.conditions(h.Conditions))
 	}

@@ -1,15 +1,64 @@
 package report
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // document is a report before it is rendered.
 type document struct {
 	Title, Question, Answer string
 	Valid, Simulated        bool
 	Invalid                 []string // reasons
+	Caveats                 []string // what providers say of every figure
 	Key                     []keyFigure
 	Notes                   []string
 	Sections                []section
+}
+
+// simulated is written before whatever shows figures of a model, so that no
+// part of a report that is cut out can be taken for a measurement.
+const simulated = "SIMULATED"
+
+// marked is d with the mark in its title and in the titles of all figures and
+// tables, where its figures come from a model.
+func (d document) marked() document {
+	if !d.Simulated {
+		return d
+	}
+	mark := func(text string) string {
+		if text == "" {
+			return simulated
+		}
+		return simulated + ": " + text
+	}
+	figureOf := func(f figure) figure {
+		f.Title, f.Caption = mark(f.Title), mark(f.Caption)
+		return f
+	}
+	d.Title = mark(d.Title)
+	d.Sections = slices.Clone(d.Sections)
+	for i := range d.Sections {
+		blocks := slices.Clone(d.Sections[i].Blocks)
+		for k := range blocks {
+			b := &blocks[k]
+			if b.Table != nil {
+				t := *b.Table
+				t.Caption = mark(t.Caption)
+				b.Table = &t
+			}
+			if b.Figure != nil {
+				f := figureOf(*b.Figure)
+				b.Figure = &f
+			}
+			b.Small = slices.Clone(b.Small)
+			for n := range b.Small {
+				b.Small[n] = figureOf(b.Small[n])
+			}
+		}
+		d.Sections[i].Blocks = blocks
+	}
+	return d
 }
 
 // keyFigure is one of the figures on top.

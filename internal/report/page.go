@@ -31,6 +31,7 @@ type pageView struct {
 // own style and script, by their hashes: even a text that got past the
 // escaping could not run or load anything.
 func renderPage(d document) ([]byte, error) {
+	d = d.marked()
 	t, err := template.New("page").Funcs(template.FuncMap{
 		// Figures escape their texts themselves.
 		"svg":        func(s string) template.HTML { return template.HTML(s) },

@@ -336,8 +336,24 @@ func TestSimulatedStudySaysSo(t *testing.T) {
 		if got := bytes.Contains(page, []byte(">SIMULATED<")); got != simulated {
 			t.Errorf("page: banner %v, want %v", got, simulated)
 		}
-		if got := strings.Contains(Text(s, 80, false), "SIMULATED"); got != simulated {
+		text := Text(s, 80, false)
+		if got := strings.Contains(text, "SIMULATED"); got != simulated {
 			t.Errorf("text: banner %v, want %v", got, simulated)
+		}
+		// No part that is cut out may look like a measurement.
+		titles := regexp.MustCompile(`(?s)<title>[^<]*</title>\n<style|<h1>.*?</h1>|<caption.*?</caption>|<figcaption>.*?</figcaption>|class="figure-title">[^<]*`).FindAllString(string(page), -1)
+		if len(titles) < 10 {
+			t.Fatalf("the page has %d titles", len(titles))
+		}
+		for _, title := range titles {
+			if strings.Contains(title, "SIMULATED") != simulated {
+				t.Errorf("simulated: %v, and a title is %s", simulated, title)
+			}
+		}
+		for _, line := range strings.Split(text, "\n") {
+			if simulated && strings.HasPrefix(line, "Throughput in ") {
+				t.Errorf("text: a table is called %q", line)
+			}
 		}
 	}
 }

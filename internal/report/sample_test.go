@@ -262,19 +262,37 @@ func scaled() *analyse.Study {
 	}
 	point := func(value float64, text string, x, speedup, ideal analyse.Number) analyse.SweepPoint {
 		return analyse.SweepPoint{Value: analyse.Number(value), Text: text, Label: "users = 8", Throughput: of(float64(x)),
-			Speedup: speedup, SpeedupLow: speedup * 0.98, SpeedupHigh: speedup * 1.02, Ideal: ideal, Efficiency: speedup / ideal}
+			Speedup: speedup, SpeedupLow: speedup * 0.98, SpeedupHigh: speedup * 1.02, Ideal: ideal, Efficiency: speedup / ideal,
+			Step: nan, StepLow: nan, StepHigh: nan, P99Ms: nan, HostCPUPct: nan, OfData: nan}
 	}
+	enough := analyse.Number(1 << 29)
 	s.Sweeps = []analyse.Sweep{
 		{Knob: "instance.cpus", Scales: true, Lines: []analyse.SweepLine{{Points: []analyse.SweepPoint{
-			point(1, "1", 20000, 1, 1), point(2, "2", 37000, 1.85, 2), point(4, "4", 63000, 3.15, 4)}}}},
+			point(1, "1", 20000, 1, 1), point(2, "2", 37000, 1.85, 2), point(4, "4", 63000, 3.15, 4)},
+			Saturation: "not reached: from 2 to 4 CPUs throughput still grows by 70 %"}},
+			Published: []analyse.PublishedLine{{Series: "ESX 4.0", Points: []analyse.PublishedAt{{X: 1, Ratio: 1, Y: 1, Source: "page 3"}, {X: 4, Ratio: 3, Y: 3, Source: "page 9"}}}}},
 		{Knob: "instance.memory", Lines: []analyse.SweepLine{
 			{Label: "fsync = on", Points: []analyse.SweepPoint{point(1<<28, "256MiB", 9000, nan, nan), point(1<<29, "512MiB", 30000, nan, nan), point(1<<30, "1GiB", 31000, nan, nan)},
-				Fall: &analyse.Fall{From: "512MiB", To: "256MiB", Pct: 70, Low: 66, High: 74}},
+				Fall: &analyse.Fall{From: "512MiB", To: "256MiB", Pct: 70, Low: 66, High: 74}, Knee: &enough, Saturation: "at about 512MiB of memory: more raises throughput by no more than 3.3 %"},
 			{Label: "fsync = off", Points: []analyse.SweepPoint{point(1<<28, "256MiB", 32000, nan, nan), point(1<<30, "1GiB", 32500, nan, nan)}},
-		}},
+		}, Remarks: []analyse.Remark{{X: 1 << 29, Text: "still acceptable", Source: "page 17"}}},
 	}
 	s.Cells[s.Peak].Fairness = &analyse.Fairness{Jain: of(0.93), MinOfMean: of(0.74), CV: of(0.27),
 		Instances: []analyse.Share{{Name: "instance-1", Throughput: of(24000), Entitled: 1}, {Name: "instance-2", Throughput: of(14000), Entitled: 1}}}
+	s.Cells[s.Peak].Fairness.Groups = []analyse.GroupSum{{Name: "small", Instances: 1, Throughput: of(24000), Each: of(24000), Entitled: 1, SharePct: of(63.2)},
+		{Name: "large", Instances: 1, Throughput: of(14000), Each: of(14000), Entitled: 1, SharePct: of(36.8)}}
+	s.Published = []analyse.Published{
+		{Series: "ESX 4.0", Metric: "throughput", Name: "throughput", Where: "instance.cpus = 4 (there 8) ÷ instance.cpus = 2 (there 4)", Printed: "1.67 ×", Source: "Table 8, page 9", Value: 1.67, Ours: 1.70, Low: 1.6, High: 1.8, Verdict: "within our interval"},
+		{Series: "DL580", Metric: "throughput", Name: "throughput", Where: "instance.memory = 512MiB", Printed: "still acceptable", Source: "page 17", Value: nan, Ours: nan, Low: nan, High: nan, Verdict: "in words: compare them with the figures"}}
+	s.Contention = []analyse.Contention{
+		{Kind: "ready", Source: "domain vcpu_ready_s", Between: 0.81, Points: 24, Cells: []analyse.Contended{{Label: "users = 8", Mean: of(0.4), P99Ms: of(21), Rank: of(0.6)}}},
+		{Kind: "co-stop", Source: "domain vcpu_costop_s", Between: nan, Cells: []analyse.Contended{{Label: "users = 8", Mean: of(0), P99Ms: of(21), Rank: analyse.Estimate{Low: nan, High: nan}}}}}
+	waited := analyse.Waited{Kind: "ready", Source: "domain vcpu_ready_s", Instance: "instance-1", Mean: 0.4, P99Ms: 21, Rank: 0.6, Seconds: []float64{1, 2, 3}, Each: []float64{0.2, 0.4, 0.6}, EachP99: []float64{18, 22, 24}}
+	for _, i := range s.Cells[s.Peak].Trials {
+		s.Trials[i].Waited = []analyse.Waited{waited}
+	}
+	s.Scale = &analyse.Scale{From: "12 CPUs and 64 GiB", To: "2 CPUs and 8 GiB", Data: 0.2, Values: []analyse.Scaled{{Knob: "instance.cpus", Original: "12", Value: "2"}}}
+	s.Comparisons[0].AtPeak = []analyse.AtPeak{{BaseAt: "users = 8", OtherAt: "users = 4", Base: 100, Other: 90, Ratio: 0.9, Low: 0.87, High: 0.93, BaseCPUPct: 97, OtherCPUPct: nan}}
 	s.Comparisons[0].EqualCPU = []analyse.AtCPU{
 		{BaseCPUs: 2, OtherCPUs: 4, From: 18, To: 52, Note: "equal parts of unequal budgets: 2 CPUs against 4",
 			Points: []analyse.EqualCPU{{CPUPct: 20, Base: 8000, Other: 9000, Ratio: 1.125, Low: 1.09, High: 1.16}, {CPUPct: 50, Base: 19000, Other: 20000, Ratio: 1.05, Low: nan, High: nan}}},

@@ -54,6 +54,7 @@ func (w *writer) para(lead, s, code string) {
 
 // renderText renders d for a terminal.
 func renderText(d document, width int, colour bool) string {
+	d = d.marked()
 	if width < 40 {
 		width = 80
 	}
@@ -82,6 +83,13 @@ func (w *writer) head(d document) {
 	}
 	if d.Simulated {
 		w.para("SIMULATED  ", "These figures come from a model. Nothing was measured on a machine.", amber)
+		w.line("")
+	}
+	if len(d.Caveats) > 0 {
+		w.para("CAUTION  ", "This is so of every figure below, the headline included.", amber)
+		for _, c := range d.Caveats {
+			w.para("  - ", c, "")
+		}
 		w.line("")
 	}
 	w.para("", d.Answer, bold)

@@ -24,6 +24,7 @@ func (c *checker) config(s *Study, m map[string]entry) Config {
 	c.grouping(s, m, &cfg)
 	c.attached(m, &cfg)
 	c.limitedTypes(m)
+	cfg.Events = c.eventsOf(m, cfg)
 	return cfg
 }
 

@@ -26,6 +26,7 @@ func Parse(file string, src []byte, known Known) (*Study, error) {
 		s.Base = c.config(s, c.base)
 		s.Needs.Providers = c.needed
 		c.overruled()
+		s.Published = c.published()
 		s.cells = c.cells(s)
 		s.Vary = c.vary()
 	}
@@ -61,11 +62,14 @@ type checker struct {
 	group    string
 	scale    scaling
 	profile  profile
+	events   eventList
 	needed   []string // needs.providers
 	response []responseLimit
-	right    map[rightKey]bool // what the check of a value said
-	checks   map[string]error  // what Offer.Check said, by the parameters
-	top      *node
+	// publications are the entries of published.
+	publications []publication
+	right        map[rightKey]bool // what the check of a value said
+	checks       map[string]error  // what Offer.Check said, by the parameters
+	top          *node
 }
 
 // entry is a value and the name it stands under.
@@ -135,8 +139,12 @@ func (c *checker) root(n *node) {
 			c.readVary(p)
 		case name == "profile":
 			c.readProfile(p)
+		case name == "events":
+			c.readEvents(p)
 		case name == "scale":
 			c.readScale(p)
+		case name == "published":
+			c.readPublished(p)
 		case name == "instances" && p.value.shape == section: // read already
 		case slices.Contains(searchable(), name) && p.value.shape == scalar && p.value.text == saturate:
 			c.searchFor(p)
@@ -150,7 +158,7 @@ func (c *checker) root(n *node) {
 
 // topNames are the names that may stand at the top, but vary.
 func (c *checker) topNames() []string {
-	names := append(sections(), "profile")
+	names := append(sections(), "profile", "events", "published")
 	for _, k := range c.table {
 		if !strings.Contains(k.Name, ".") {
 			names = append(names, k.Name)

@@ -27,9 +27,9 @@ func (s Size) String() string {
 }
 
 // Scale is the `scale:` section, and what became of the file's figures. CPUs,
-// reservations, users, rates and connections are multiplied by the ratio of
-// the CPUs, memory and those of the engine's settings that are sizes by the
-// ratio of the memory, and the size of the data by Data.
+// also the driver's, reservations, users, rates and connections are multiplied
+// by the ratio of the CPUs, memory and those of the engine's settings that are
+// sizes by the ratio of the memory, and the size of the data by Data.
 type Scale struct {
 	From Size // the machine that the file's figures are for
 	To   Size // the machine that they were scaled for; zero where it is not known
@@ -69,20 +69,22 @@ func scaleKnobs() []knob {
 		memory("scale.from.memory", "Memory of the machine that the study's figures are for."),
 		cpus("scale.to.cpus", "CPUs of the machine that the figures are scaled for."),
 		memory("scale.to.memory", "Memory of the machine that the figures are scaled for."),
-		{Param: unit.Param{Name: "scale.data", About: "Factor for the size of the workload's data; left out, it stays as it is."},
+		{Param: unit.Param{Name: "scale.data", About: "Factor for the size of the workload's data, or memory: the ratio of the memory; left out, it stays as it is."},
 			also: func(t string) error {
-				if t == "" {
+				if t == "" || t == asMemory {
 					return nil
 				}
 				_, err := parseRatio(t)
 				return err
 			},
-			shape: "a ratio such as 1/1000, more than 0 and at most 1", pattern: ratioPattern, fixed: fixed},
+			shape: "a ratio such as 1/1000, more than 0 and at most 1, or " + asMemory, pattern: dataPattern, fixed: fixed},
 	}
 }
 
 const (
 	ratioPattern = `^[1-9][0-9]{0,8} */ *[1-9][0-9]{0,8}$`
+	dataPattern  = ratioPattern + "|^" + asMemory + "$"
+	asMemory     = "memory" // scale.data: as the memory
 	toMachine    = "machine"
 	sizesShape   = "a section such as {cpus: 2, memory: 8GiB}"
 )
@@ -220,7 +222,10 @@ func (c *checker) rescale() *Scale {
 	if c.known.To != (Size{}) {
 		to = c.known.To
 	}
-	s := &Scale{From: from, To: to, Data: c.dataRatio()}
+	s := &Scale{From: from, To: to, Data: 1}
+	if ok && known {
+		s.Data = c.dataRatio(*s)
+	}
 	if !ok || !known {
 		return s
 	}
@@ -238,11 +243,14 @@ func (c *checker) rescale() *Scale {
 }
 
 // dataRatio is the factor for the workload's data, 1 where it stays.
-func (c *checker) dataRatio() float64 {
+func (c *checker) dataRatio(s Scale) float64 {
 	e, ok := c.base["scale.data"]
 	k, _ := c.knob("scale.data")
-	if !ok || !c.value(k, e) {
+	switch {
+	case !ok || !c.value(k, e):
 		return 1
+	case e.value.text == asMemory:
+		return s.memoryRatio()
 	}
 	r, _ := parseRatio(e.value.text)
 	return r
@@ -303,8 +311,8 @@ func originals(step []*node) string {
 func (c *checker) keepsApart(s Scale, a *axis, earlier, later []*node) string {
 	for k, name := range a.knobs {
 		_, path := inGroup(name.text)
-		step := map[string]float64{"users": 1, "connections": 1, "instance.cpus": 0.01}[path]
-		if path == "instance.cpus" && c.scale.whole {
+		step := map[string]float64{"users": 1, "connections": 1, "instance.cpus": 0.01, "instance.cpu_reservation": 0.01}[path]
+		if ofCPUs(path) && c.scale.whole {
 			step = 1
 		}
 		x, err1 := strconv.ParseFloat(originals(earlier[k:k+1]), 64)
@@ -358,21 +366,32 @@ func (c *checker) rule(path string) ruling {
 		return Scale.count
 	case rest == "rate":
 		return Scale.rate
-	case rest == "instance.cpus" && c.scale.whole:
+	case rest == "driver.cpus", c.scale.whole && ofCPUs(rest):
 		return Scale.wholeCPUs
-	case rest == "instance.cpus", rest == "instance.cpu_reservation":
+	case ofCPUs(rest):
 		return Scale.cpus
 	case rest == "instance.memory":
 		return Scale.memory
-	case strings.HasPrefix(rest, "workload.") && c.dataSize(strings.TrimPrefix(rest, "workload.")):
-		return Scale.data
+	case strings.HasPrefix(rest, "workload."):
+		if step := c.dataStep(strings.TrimPrefix(rest, "workload.")); step > 0 {
+			return func(s Scale, text string) (string, string) { return s.data(text, step) }
+		}
 	}
 	return func(_ Scale, text string) (string, string) { return text, "" }
 }
 
-// dataSize says whether a workload's parameter is the size of its data.
-func (c *checker) dataSize(param string) bool {
-	return slices.ContainsFunc(c.known.Workloads, func(o Offer) bool { return o.Size == param && param != "" })
+// ofCPUs says whether a knob is the CPU time of an instance.
+func ofCPUs(knob string) bool { return knob == "instance.cpus" || knob == "instance.cpu_reservation" }
+
+// dataStep is of what a workload's parameter that is the size of its data must
+// be a multiple; 0 where it is none.
+func (c *checker) dataStep(param string) int64 {
+	for _, o := range c.known.Workloads {
+		if o.Size == param && param != "" {
+			return max(1, o.SizeStep)
+		}
+	}
+	return 0
 }
 
 // cpuRatio and memoryRatio are 1 where the machine is not known.
@@ -444,7 +463,7 @@ func (s Scale) wholeCPUs(text string) (string, string) {
 	}
 	x := n * s.cpuRatio()
 	if x < 1-1e-9 {
-		return "", fmt.Sprintf("%s on %s becomes %.2g on %s, and this provider's instances have whole CPUs: %s", text, s.From, x, s.To, s.enough(n, 1))
+		return "", fmt.Sprintf("%s on %s becomes %.2g on %s, where whole CPUs are needed: %s", text, s.From, x, s.To, s.enough(n, 1))
 	}
 	return strconv.FormatFloat(math.Round(x), 'f', -1, 64), ""
 }
@@ -464,17 +483,18 @@ func (s Scale) memory(text string) (string, string) {
 	return x.String(), ""
 }
 
-// data scales the size of a workload's data, by its own factor.
-func (s Scale) data(text string) (string, string) {
+// data scales the size of a workload's data, by its own factor, to multiples
+// of step where it is a number.
+func (s Scale) data(text string, step int64) (string, string) {
 	if s.Data == 1 {
 		return text, ""
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
-		x := float64(n) * s.Data
-		if x < 1-1e-9 {
-			return "", fmt.Sprintf("%s becomes %.2g with scale.data, less than 1: it would have to be %s or more", text, x, roundUp(1/s.Data))
+		x, least := float64(n)*s.Data, float64(step)
+		if x < least*(1-1e-9) {
+			return "", fmt.Sprintf("%s becomes %.4g with scale.data, less than %d: %s", text, x, step, s.enoughData(n, step))
 		}
-		return strconv.FormatFloat(math.Round(x), 'f', -1, 64), ""
+		return strconv.FormatFloat(least*math.Round(x/least), 'f', -1, 64), ""
 	}
 	b, err := unit.ParseBytes(text)
 	if err != nil {
@@ -488,6 +508,16 @@ func (s Scale) data(text string) (string, string) {
 		kB /= 1000
 	}
 	return fmt.Sprintf("%dTB", kB), ""
+}
+
+// enoughData says what would make n rows or customers at least step.
+func (s Scale) enoughData(n, step int64) string {
+	enough := fmt.Sprintf("it would have to be %s or more", roundUp(float64(step)/s.Data))
+	if s.Data != s.memoryRatio() {
+		return enough
+	}
+	memory := unit.Bytes(math.Ceil(float64(step)/float64(n)*float64(s.From.Memory)/float64(unit.MiB))) * unit.MiB
+	return fmt.Sprintf("%s, or a machine with %s of memory is large enough", enough, memory)
 }
 
 // settingSize is the value of a setting that is a size in a product's own

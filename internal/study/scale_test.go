@@ -31,13 +31,19 @@ func TestScalingFollowsTheGuidesRules(t *testing.T) {
 		{"with a space", scaleSetting, "64 GB", "512 MB"}, {"as MariaDB writes it", scaleSetting, "64G", "512M"}, {"and its K", scaleSetting, "1M", "8K"},
 		{"binary names", scaleSetting, "1MiB", "8KiB"}, {"a percentage stays", scaleSetting, "25%", "25%"}, {"a number stays", scaleSetting, "16384", "16384"},
 		{"a word stays", scaleSetting, "on", "on"}, {"a time stays", scaleSetting, "30s", "30s"},
-		{"data", Scale.data, "100GB", "100MB"}, {"rows", Scale.data, "5000", "5"}, {"to the nearest", Scale.data, "1600", "2"},
+		{"data", dataIn(1), "100GB", "100MB"}, {"rows", dataIn(1), "5000", "5"}, {"to the nearest", dataIn(1), "1600", "2"},
+		{"customers in load units", dataIn(1000), "2600000", "3000"}, {"and not below one", dataIn(1000), "1000000", "1000"},
 	} {
 		got, why := c.by(s, c.original)
 		if got != c.becomes || why != "" {
 			t.Errorf("%s: %s becomes %q (%s); want %s", c.rule, c.original, got, why, c.becomes)
 		}
 	}
+}
+
+// dataIn scales data to multiples of step.
+func dataIn(step int64) ruling {
+	return func(s Scale, text string) (string, string) { return s.data(text, step) }
 }
 
 const scaled = `study: scaled

@@ -17,8 +17,10 @@ import (
 func Schema(known Known) []byte {
 	c := &checker{known: known, table: knobs()}
 	properties := object{
-		"vary":    c.varySchema(),
-		"profile": profileSchema(),
+		"vary":      c.varySchema(),
+		"profile":   profileSchema(),
+		"published": publishedSchema(),
+		"events":    c.eventsSchema(),
 	}
 	for _, k := range c.table {
 		if !strings.Contains(k.Name, ".") {

@@ -216,7 +216,7 @@ func TestSchemaRefusesSingleFaults(t *testing.T) {
 		"vary-unknown", "vary-values", "version-faults", "wrong-params", "wrong-types", "wrong-units", "rate-faults", "cpuset-faults",
 		"measure-faults", "measure-shapes", "measure-values", "measure-vary", "profile-faults", "profile-empty", "profile-shapes",
 		"groups-faults", "groups-vary", "instance-values", "placement-without-cpus", "scale-shapes", "scale-missing",
-		"limits-faults", "limits-response-shape", "saturate-and-vary", "saturate-values", "saturate-rate-without-unit",
+		"limits-faults", "limits-response-shape", "published-shapes", "published-empty", "saturate-and-vary", "saturate-values", "saturate-rate-without-unit",
 	} {
 		src := read(t, filepath.Join("testdata", name+".yaml"))
 		if (validator{t}).check(s, decoded(t, src), "study") == "" {
@@ -253,6 +253,9 @@ func TestSchemaRefusesEachKnobsWrongValue(t *testing.T) {
 		"driver: {}", "driver: {cpus: 0.5}", "driver: {cpuset: x}", "driver: {threads: 1}", "vary: {driver.cpus: [1]}",
 		"scale: {to: machine}", "scale: {from: {cpus: 1, memory: 1GiB}}", "scale: {from: {cpus: 1}, to: machine}", "scale: {from: {cpus: 1, memory: 1GiB}, to: here}",
 		"scale: {from: {cpus: 1, memory: 1GiB}, to: {cpus: 1, memory: 1}}", "scale: {from: {cpus: 1, memory: 1GiB}, to: machine, data: 0.5}",
+		"published: []", "published: 3", "published: [3]", "published: [{}]", "published: [{series: a, metric: p95, value: 1}]", "published: [{series: a, metric: speed, value: 1, source: b}]",
+		"published: [{series: a, metric: p95, value: -1, source: b}]", "published: [{series: a, metric: p95, value: 1, source: b, at: {}}]",
+		"published: [{series: a, metric: p95, value: 1, source: b, page: 3}]", "published: [{series: a, metric: throughput, value: 1, source: b, at_cpu: 200}]",
 		"needs: {}", "needs: {kvm: maybe}", "needs: {cpus: 0}", "needs: {providers: []}", "needs: {providers: [A]}", "needs: {memory: 4}",
 		"vary: {instances: [65]}", "question: [a]", "vary: {}", "vary: {users: []}", "vary: {users: 4}", "vary: {users: [0]}",
 		"vary: {users: [1, 1]}", "vary: {run.seed: [1]}", "vary: {users + rate: [1]}", "vary: {engine.settings.1x: [1]}", "extra: 1",

@@ -35,6 +35,9 @@ type Study struct {
 	// not ask for it.
 	Scale *Scale
 	Needs Needs
+	// Published are values that others printed of the same question, in the
+	// order of the file.
+	Published []Published
 	// Base is the configuration without what Vary and Search set.
 	Base Config
 	// cells are all configurations, expanded and checked by Parse; with a
@@ -84,6 +87,8 @@ type Config struct {
 	Load      Load
 	Driver    Driver
 	Run       Run
+	// Events happen while load runs, in the order of their times.
+	Events []Event
 	// Groups are the instances by what they have in common, in the order of
 	// the file. There is at least one; where the file names none, it has no
 	// name.
@@ -240,8 +245,12 @@ type Offer struct {
 	// Size names the parameter of a workload that says how much data it has;
 	// "" where there is none.
 	Size string
+	// SizeStep is of what Size must be a multiple where it is a number; 0 is 1.
+	SizeStep int64
 	// WholeCPUs says that a provider's instances have whole CPUs only.
 	WholeCPUs bool
+	// Events are what can happen to a provider's running instances: EventSet, …
+	Events []string
 }
 
 // Plan is the trials of a study in the order of running.

@@ -42,8 +42,8 @@ func known() Known {
 				return nil
 			}}},
 		Providers: []Offer{
-			{Name: "native", About: "a process on this machine"},
-			{Name: "vm", About: "a virtual machine", WholeCPUs: true},
+			{Name: "native", About: "a process on this machine", Events: []string{EventSet}},
+			{Name: "vm", About: "a virtual machine", WholeCPUs: true, Events: []string{EventSet, EventMigrate, EventMoveStorage}},
 			{Name: "container", About: "a container", Params: []unit.Param{{Name: "image", Default: "", About: "Image to start from."}}},
 		},
 		Settings: func(engine, name, value string) error {

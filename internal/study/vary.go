@@ -85,7 +85,7 @@ func (c *checker) mayVary(key *node) bool {
 	switch {
 	case in == "limits":
 		c.fault(key, fmt.Sprintf("%s may not vary: limits judge all results alike", path), "")
-	case in == "profile", in == saturate, in == "scale", in == "needs":
+	case in == "profile", in == "events", in == saturate, in == "scale", in == "needs", in == "published":
 		c.fault(key, fmt.Sprintf("%s may not vary: all cells have one", path), "")
 	case path == "":
 		c.fault(key, "the name of a knob is missing", "KNOB, or KNOB + KNOB for several that change together")
@@ -215,12 +215,7 @@ func (c *checker) step(a *axis, at *node, step []*node) bool {
 // equal says whether two steps mean the same.
 func (c *checker) equal(a *axis, x, y []*node) bool {
 	for i, name := range a.knobs {
-		p, _ := c.param(name.text)
-		k, _ := c.knob(name.text)
-		same := k.same
-		if same == nil {
-			same = func(text string) string { return canonical(max(p.Kind, k.Kind), text) }
-		}
+		same := c.sameText(name.text)
 		if x[i].text != y[i].text && (same(x[i].text) != same(y[i].text)) {
 			return false
 		}

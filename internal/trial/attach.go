@@ -140,6 +140,9 @@ func (p *place) salt() uint64 {
 
 // product describes what is under test.
 func (r *run) product() record.Engine {
+	if _, ok := r.Provider.(Model); ok {
+		return record.Engine{Name: r.Engine.Name(), Origin: "a model of one: no server ran"}
+	}
 	if r.Server == nil {
 		return record.Engine{Name: r.Engine.Name(), Version: r.Install.Version(), Origin: r.Install.Origin(), InProcess: engine.Inside(r.Engine)}
 	}

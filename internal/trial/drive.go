@@ -37,11 +37,16 @@ func (r *run) drive(ctx context.Context) error {
 	defer stopSampling()
 	d := &drivers{run: r, end: end, barrier: newBarrier(len(r.places)), extend: newExtender(r.config.Run, r.config.Load.Profile, len(r.places))}
 	d.watch = &watcher{run: r, sampler: observe.Sampler{Clock: r.Clock}, ctx: sampling, extend: d.extend}
-	err := r.stage("drive", func() error { return r.seated(func() error { return d.all(ctx) }) })
+	d.events = &events{run: r, ctx: ctx, end: end}
+	err := r.stage("drive", func() error {
+		return r.seated(func() error { return errors.Join(d.all(ctx), d.events.record()) })
+	})
 	stopSampling()
 	err = errors.Join(err, d.watch.end())
 	if cause := context.Cause(ctx); errors.Is(cause, errServerGone) {
 		err = cause // what the drivers met then is only its consequence
+	} else if d.events.failed != nil {
+		err = d.events.failed
 	}
 	return errors.Join(err, r.recordDrive())
 }
@@ -53,6 +58,7 @@ type drivers struct {
 	barrier *barrier
 	extend  *extender
 	watch   *watcher
+	events  *events
 
 	mu    sync.Mutex
 	rates map[int]float64 // of each instance, as last told
@@ -110,7 +116,7 @@ func (d *drivers) driveConfig(p *place) drive.Config {
 		Users: l.Users, RatePerS: l.RatePerS, Arrivals: l.Arrivals, Connections: l.Connections,
 		Ramp: run.Ramp, Warmup: run.Warmup, Measure: run.Measure,
 		Begin:    func(ctx context.Context) (time.Time, error) { return d.barrier.wait(ctx, d.Clock) },
-		Started:  func(epoch time.Time) { d.watch.begin(epoch, p) },
+		Started:  func(epoch time.Time) { d.watch.begin(epoch, p); d.events.begin(epoch, p) },
 		Progress: func(g drive.Progress) { d.progress(p.number, g) },
 	}
 	for _, ph := range l.Profile {

@@ -28,6 +28,9 @@ type place struct {
 	base   []int64         // what checks count from, where nothing was restored
 	rec    record.Instance
 	driven drive.Report
+	// altered says that an event changed the shape: rec has that of the
+	// beginning.
+	altered bool
 }
 
 // makePlace provisions instance `index` of a group, reads its shape back and
@@ -37,7 +40,7 @@ func (r *run) makePlace(ctx context.Context, group, index int) error {
 	p.shape = r.seating.Shapes[p.number-1]
 	p.describe(r.defs[0])
 	err := r.stage("provision", func() (err error) {
-		p.inst, err = r.Provider.Provision(ctx, provider.Request{Name: p.rec.Name, Cache: p.cache(), Shape: p.shape})
+		p.inst, err = r.Provider.Provision(ctx, provider.Request{Name: p.rec.Name, Cache: p.cache(), Shape: p.shape, Golden: p.next()})
 		return err
 	})
 	if err != nil {
@@ -54,6 +57,15 @@ func (r *run) makePlace(ctx context.Context, group, index int) error {
 		return errors.Join(p.attach(ctx), p.readShape(ctx))
 	}
 	return p.restored(ctx)
+}
+
+// next is the golden state that the instance will begin with, "" where it has
+// none.
+func (p *place) next() string {
+	if p.Server != nil {
+		return ""
+	}
+	return p.goldenKey()
 }
 
 // describe writes down what the instance was asked for; first is the workload
@@ -93,6 +105,9 @@ func cacheOn(cache string, s provider.Shape) string {
 // is called before the server starts and again after the load: a limit that
 // somebody else changed meanwhile would spoil the figures.
 func (p *place) readShape(ctx context.Context) error {
+	if w, ok := p.inst.(provider.Warner); ok {
+		p.rec.Warnings = w.Warnings()
+	}
 	shaped, ok := p.inst.(provider.Shaped)
 	if !ok {
 		return nil
@@ -101,6 +116,7 @@ func (p *place) readShape(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the shape of %s back: %w", p.rec.Name, err)
 	}
+	began := p.rec.Shape
 	p.rec.Shape = nil
 	for _, k := range knobs {
 		p.rec.Shape = append(p.rec.Shape, record.Knob{Name: k.Name, Intended: k.Intended, Effective: k.Effective, Matches: k.Matches})
@@ -114,7 +130,11 @@ func (p *place) readShape(ctx context.Context) error {
 	if c, ok := p.inst.(interface{ Confined() bool }); ok {
 		p.rec.Confined = c.Confined()
 	}
-	return errors.Join(p.writeInstances(), mismatch(p.rec.Shape))
+	err = mismatch(p.rec.Shape)
+	if p.altered {
+		p.rec.Shape = began
+	}
+	return errors.Join(p.writeInstances(), err)
 }
 
 // placement says whether the CPUs that were read back lie as was asked for.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/workload"
@@ -20,6 +21,9 @@ type Sequence struct {
 	Dir   *record.Dir
 	// Kind is the workload that the study names.
 	Kind workload.Kind
+	// Providers make the instances of cells that name them, where the study
+	// varies the provider; of others Bench.Provider does.
+	Providers map[string]provider.Provider
 	// Disturbed says what outside the study spoilt a finished trial, "" where
 	// nothing did; nil asks nobody. Such a trial is run again, at most Retries
 	// times, and in all at most half as often as there are trials. What was
@@ -123,5 +127,9 @@ func (s *Sequence) run(ctx context.Context, p record.Planned, w *record.Writer) 
 	if err != nil {
 		return err
 	}
-	return s.Bench.Run(ctx, c, defs, p, w)
+	b := *s.Bench
+	if of, ok := s.Providers[c.Provider.Name]; ok {
+		b.Provider = of
+	}
+	return b.Run(ctx, c, defs, p, w)
 }

@@ -4,7 +4,8 @@
 // after the other.
 //
 // One file a step: seat (who gets which CPUs), place (an instance with its
-// server), golden, drive, watch (counters), extend (when to end), check.
+// server), golden, drive, watch (counters), event (what happens to instances
+// meanwhile), extend (when to end), check.
 //
 // A trial's steps share one context: cancelling it reaches every wait, and
 // what was begun is always taken down again, in reverse order.
@@ -69,7 +70,11 @@ const dataSeed = 1
 // the trial failed or, where ctx ended first, was aborted.
 func (b *Bench) Run(ctx context.Context, c study.Config, defs []*workload.Definition, p record.Planned, w *record.Writer) error {
 	r := &run{Bench: b, config: c, defs: defs, planned: p, w: w, stages: map[string]float64{}}
-	err := r.all(ctx)
+	all := r.all
+	if m, ok := b.Provider.(Model); ok {
+		all = func(ctx context.Context) error { return r.simulate(ctx, m) }
+	}
+	err := all(ctx)
 	return errors.Join(err, w.Update(func(t *record.Trial) { t.StageSeconds = r.stages }))
 }
 
@@ -129,6 +134,9 @@ func (r *run) all(ctx context.Context) (err error) {
 		if err := p.start(ctx); err != nil {
 			return err
 		}
+	}
+	if err := r.readyEvents(ctx); err != nil {
+		return err
 	}
 	if err := r.drive(ctx); err != nil {
 		return err
@@ -209,7 +217,7 @@ func describeWorkload(d *workload.Definition) record.Workload {
 		Metric: record.Metric{Name: d.Metric.Name, Short: d.Metric.Short, Series: d.Metric.Series, PerSeconds: d.Metric.Per.Seconds(), WithRollbacks: d.Metric.WithRollbacks, Nominal: d.Metric.Nominal, Beside: d.Metric.Beside},
 	}
 	for _, t := range d.Transactions {
-		out.Types = append(out.Types, record.TxType{Name: t.Name, About: t.About, Share: t.Share, ShareTolerance: t.ShareTolerance, LimitSeconds: t.Limit.Seconds(), Percentile: t.Percentile, Extra: t.Extra})
+		out.Types = append(out.Types, record.TxType{Name: t.Name, About: t.About, Share: t.Share, ShareTolerance: t.ShareTolerance, LimitSeconds: t.Limit.Seconds(), Percentile: t.Percentile, Binding: t.Binding, Extra: t.Extra})
 	}
 	return out
 }

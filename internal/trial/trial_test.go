@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,8 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/catalog"
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
+	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/native"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/trial"
@@ -95,8 +98,24 @@ func postmaster() (int, error) {
 	return strconv.Atoi(first)
 }
 
+// cautious is a provider whose instances warn of themselves.
+type cautious struct{ provider.Provider }
+
+type warner struct{ *native.Instance }
+
+func (warner) Warnings() []string { return []string{"it is slow"} }
+
+func (c cautious) Provision(ctx context.Context, r provider.Request) (provider.Instance, error) {
+	inst, err := c.Provider.Provision(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return warner{inst.(*native.Instance)}, nil
+}
+
 func TestAServerKilledInMidTrialFailsThatTrialAndNoOther(t *testing.T) {
 	seq, pending := bench(t, twoTrials)
+	seq.Bench.Provider = cautious{seq.Bench.Provider}
 	killed := 0
 	seq.Bench.Progress = func(p trial.Progress) {
 		if p.Trial == 1 && p.Stage == "measure" && killed == 0 {
@@ -123,6 +142,11 @@ func TestAServerKilledInMidTrialFailsThatTrialAndNoOther(t *testing.T) {
 	}
 	if second.Status != record.Finished || !passed(second) {
 		t.Errorf("trial 2 is %s (%s) with checks %+v; want finished, all passed", second.Status, second.Reason, second.Instances)
+	}
+	for _, m := range []record.Trial{first, second} {
+		if got := m.Instances[0].Warnings; !slices.Equal(got, []string{"it is slow"}) {
+			t.Errorf("trial %d: the instance's warnings are %q", m.Planned.Trial, got)
+		}
 	}
 	nothingLeft(t, seq.Bench.Cache)
 }

@@ -86,6 +86,9 @@ func instanceCounters() []counterName {
 		{"disk_interrupts_per_s", "interrupts of disks"},
 		{"busy_users", "transactions under way at the end"},
 		{"backlog", "arrivals that wait for a connection at the end"},
+		{"read_wait_ms_per_s", "waited for reads, summed over users"},
+		{"burst_ms_per_s", "bursts of transactions that ran or waited for a processor, summed"},
+		{"checkpoints_per_s", "checkpoints begun"},
 	}
 }
 
@@ -202,7 +205,8 @@ func (m *meter) instance(i int) dbms.Usage {
 		float64(u.LockNanos-b.LockNanos)/ms, float64(u.LatchNanos-b.LatchNanos)/ms, float64(u.CommitNanos-b.CommitNanos)/ms,
 		u.PacketsIn-b.PacketsIn, u.PacketsOut-b.PacketsOut, u.BytesIn-b.BytesIn, u.BytesOut-b.BytesOut,
 		u.NetworkInterrupts-b.NetworkInterrupts, u.DiskInterrupts-b.DiskInterrupts,
-		float64(u.Busy), float64(u.Backlog))
+		float64(u.Busy), float64(u.Backlog),
+		float64(u.ReadNanos-b.ReadNanos)/ms, float64(u.BurstNanos-b.BurstNanos)/ms, float64(u.Checkpoints-b.Checkpoints))
 	*b = u
 	return u
 }

@@ -38,8 +38,13 @@ type Guest struct {
 // Transaction is one that has ended, with times from the run's beginning.
 type Transaction struct {
 	Instance, Class      int // places in Scenario.Instances and its Database.Classes
+	User                 int // of its instance, from 0
 	Intended, Start, End time.Duration
 	RolledBack           bool
+	// Of users with a script: keying before and think time after it as planned;
+	// whether it ends a unit of work; whether its time is not part of the unit's.
+	Planned       time.Duration
+	Last, Untimed bool
 }
 
 // maxSeconds bounds a run.
@@ -55,8 +60,9 @@ func Run(ctx context.Context, sc Scenario, emit func(Transaction), sample func(s
 	sim := des.New(sc.Seed)
 	sys := dbms.New(sim, sc.Host, sc.Scheduler, func(d dbms.Done) {
 		if emit != nil {
-			emit(Transaction{Instance: d.Instance, Class: d.Class, RolledBack: d.RolledBack,
-				Intended: time.Duration(d.Intended), Start: time.Duration(d.Start), End: time.Duration(d.End)})
+			emit(Transaction{Instance: d.Instance, Class: d.Class, User: d.User, RolledBack: d.RolledBack,
+				Intended: time.Duration(d.Intended), Start: time.Duration(d.Start), End: time.Duration(d.End),
+				Planned: time.Duration(d.Planned), Last: d.Last, Untimed: d.Untimed})
 		}
 	})
 	for _, g := range sc.Guests {

@@ -50,6 +50,9 @@ type Definition struct {
 	Statements []*Statement
 	// Transactions lists the types in the order in which reports show them.
 	Transactions []*Transaction
+	// Access is what each of Transactions does to the database, in their order:
+	// what a model of it runs. Empty where no model can.
+	Access []Access
 	// NewUser returns the script of virtual user number `user` (from 0), who
 	// draws from s alone.
 	NewUser func(user int, s rng.Stream) User
@@ -154,8 +157,10 @@ type Transaction struct {
 	// stray from it.
 	Share, ShareTolerance float64
 	// Limit is the longest response time allowed at Percentile; 0 is none.
+	// Binding says that a run which exceeds it is not valid.
 	Limit      time.Duration
 	Percentile float64
+	Binding    bool
 }
 
 // Status is how a transaction ended.

@@ -8,6 +8,8 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -215,14 +217,17 @@ const socketMax = 103
 
 // SocketDir makes a directory that only the machine's user may enter, for a
 // Unix socket called name: run/ in the machine's directory, or a short one
-// below /tmp where the socket's path would be too long.
+// below /tmp where the socket's path would be too long. That has a hash of the
+// machine's directory in its name, by which whoever owns the machine finds it
+// should this process die: /tmp/loadstone-HASH-RANDOM.
 func SocketDir(ctx context.Context, m engine.Machine, name string) (string, error) {
 	dir := filepath.Join(m.Dir(), "run")
 	if len(filepath.Join(dir, name)) <= socketMax {
 		_, err := Run(m.Command(ctx, "mkdir", "-p", "-m", "700", dir))
 		return dir, err
 	}
-	return Run(m.Command(ctx, "mktemp", "-d", "/tmp/loadstone-XXXXXXXX"))
+	sum := sha256.Sum256([]byte(m.Dir()))
+	return Run(m.Command(ctx, "mktemp", "-d", "/tmp/loadstone-"+hex.EncodeToString(sum[:4])+"-XXXXXXXX"))
 }
 
 // ErrPortTaken says that somebody took a port between our look and the server's.

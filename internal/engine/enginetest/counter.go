@@ -80,9 +80,9 @@ func (l *loaded) waits(t *testing.T) {
 			if err := src.Poll(t.Context(), func(state string, n int) { seen[state] += n }); err != nil {
 				t.Fatal(err)
 			}
-			return seen[l.traits.lockWait] > 0
+			return seen[l.traits.LockWait] > 0
 		}) {
-			t.Errorf("%s: states %v while a session waits for a lock, want %s", src.Name(), seen, l.traits.lockWait)
+			t.Errorf("%s: states %v while a session waits for a lock, want %s", src.Name(), seen, l.traits.LockWait)
 		}
 	}
 	l.tx(t, holder, workload.Rollback)

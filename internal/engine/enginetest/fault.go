@@ -37,7 +37,7 @@ func (l *loaded) transactions(t *testing.T) {
 	}
 	// Read committed sees the other's commit, repeatable read does not.
 	for op, want := range map[workload.TxOp]int64{workload.BeginReadCommitted: 222, workload.BeginRepeatableRead: 111} {
-		if l.traits.oneWriter {
+		if l.traits.OneWriter {
 			want = 111
 		}
 		l.run(t, b, setAmount, workload.Money(111), workload.Int(11))
@@ -82,7 +82,7 @@ func (l *loaded) classes(t *testing.T) {
 	t.Run("Deadlock", func(t *testing.T) { l.deadlock(t, expect) })
 	t.Run("Timeout", func(t *testing.T) {
 		s := l.open(t)
-		if l.traits.oneWriter { // what takes long is waiting for the lock
+		if l.traits.OneWriter { // what takes long is waiting for the lock
 			holder := l.open(t)
 			l.tx(t, holder, workload.Begin)
 			got, err := one(s, l.def.Statements[setAmount], workload.Money(1), workload.Int(21))
@@ -97,8 +97,8 @@ func (l *loaded) classes(t *testing.T) {
 		l.run(t, s, countParents)
 	})
 	t.Run("Connection", func(t *testing.T) {
-		if l.traits.lone != "" {
-			t.Skip(l.traits.lone)
+		if l.traits.Lone != "" {
+			t.Skip(l.traits.Lone)
 		}
 		victim := l.open(t)
 		id := l.runStatement(t, victim, l.traits.statement(session)).Values[0]
@@ -138,7 +138,7 @@ func (l *loaded) classes(t *testing.T) {
 // deadlock lets two sessions lock two rows in opposite orders: one of them
 // must be chosen, the other must go on.
 func (l *loaded) deadlock(t *testing.T, expect func(*testing.T, string, workload.Class, workload.Outcome, error)) {
-	if l.traits.oneWriter {
+	if l.traits.OneWriter {
 		t.Skip("with one lock there is no circle of waits")
 	}
 	a, b := l.open(t), l.open(t)
@@ -180,7 +180,7 @@ func (l *loaded) crash(t *testing.T) {
 	if !ok {
 		t.Skip("killing a server behind its engine's back needs a *Local machine")
 	}
-	if l.traits.inside {
+	if l.traits.Inside {
 		l.crashInside(t)
 		return
 	}

@@ -19,7 +19,7 @@ import (
 const stopSoon = 20 * time.Second
 
 func (s *suite) locate(t *testing.T) {
-	in, err := s.engine.Locate(t.Context(), engine.Want{Version: s.traits.version})
+	in, err := s.engine.Locate(t.Context(), engine.Want{Version: s.traits.Version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (s *suite) life(t *testing.T, m engine.Machine) {
 	if err := s.install.Create(t.Context(), m); err == nil {
 		t.Error("a second Create in the same place succeeded")
 	}
-	for name, part := range s.traits.wrong {
+	for name, part := range s.traits.Wrong {
 		db, err := s.install.Start(t.Context(), m, engine.Config{Connections: 5, Durable: true, Settings: map[string]string{name: "nonsense"}})
 		if err == nil {
 			_ = db.Stop(t.Context())
@@ -130,9 +130,9 @@ func (s *suite) stopAtOnce(t *testing.T, m engine.Machine) {
 
 func (s *suite) settings(t *testing.T, m engine.Machine) {
 	_, memory := m.Capacity()
-	want := maps.Clone(s.traits.good)
-	want[s.traits.memory] = "12.5%"
-	want[s.traits.rounded] = s.traits.roundedValue
+	want := maps.Clone(s.traits.Good)
+	want[s.traits.Memory] = "12.5%"
+	want[s.traits.Rounded] = s.traits.RoundedValue
 	db := s.start(t, m, want)
 	list, err := db.Settings(t.Context())
 	if err != nil {
@@ -146,24 +146,24 @@ func (s *suite) settings(t *testing.T, m engine.Machine) {
 		}
 		return list[i]
 	}
-	for name, effective := range s.traits.effective {
+	for name, effective := range s.traits.Effective {
 		if x := find(name); x.Effective != effective || x.Intended != effective || !x.Matches || x.Why != "study" || x.Default == "" {
 			t.Errorf("%+v, want %s intended and effective, and why \"study\"", x, effective)
 		}
 	}
 	share := fmt.Sprintf("%dMB", memory/8/unit.MiB)
-	if x := find(s.traits.memory); x.Effective != share || !x.Matches {
+	if x := find(s.traits.Memory); x.Effective != share || !x.Matches {
 		t.Errorf("%+v, want %s: an eighth of %s", x, share, memory)
 	}
-	if x := find(s.traits.rounded); x.Matches || x.Intended != s.traits.roundedValue || x.Effective == x.Intended {
-		t.Errorf("%+v, want %s intended, another value effective, and no match", x, s.traits.roundedValue)
+	if x := find(s.traits.Rounded); x.Matches || x.Intended != s.traits.RoundedValue || x.Effective == x.Intended {
+		t.Errorf("%+v, want %s intended, another value effective, and no match", x, s.traits.RoundedValue)
 	}
 	asked := 0
 	for _, x := range list {
 		if x.Intended != "" {
 			asked++
 		}
-		if !x.Matches && x.Name != s.traits.rounded {
+		if !x.Matches && x.Name != s.traits.Rounded {
 			t.Errorf("%+v does not match", x)
 		}
 		if x.Why == "" {

@@ -129,19 +129,19 @@ func statements() []*workload.Statement {
 
 // statement returns one that traits give the text of. It is not among those
 // that are prepared when a session opens, as a check's query is not.
-func (tr traits) statement(which int) *workload.Statement {
+func (tr Traits) statement(which int) *workload.Statement {
 	s := &workload.Statement{Index: -1}
 	switch which {
 	case setTimeout:
-		s.Name, s.Text = "set timeout", tr.setTimeout
+		s.Name, s.Text = "set timeout", tr.SetTimeout
 	case sleep:
-		s.Name, s.Text = "sleep", tr.sleep
+		s.Name, s.Text = "sleep", tr.Sleep
 	case busy:
-		s.Name, s.Text = "busy", tr.busy
+		s.Name, s.Text = "busy", tr.Busy
 	case session:
-		s.Name, s.Text = "session", tr.session
+		s.Name, s.Text = "session", tr.Session
 	case kill:
-		s.Name, s.Text, s.Params = "kill", tr.kill, []string{"id"}
+		s.Name, s.Text, s.Params = "kill", tr.Kill, []string{"id"}
 	case missing:
 		s.Name, s.Text = "missing", "SELECT 1 FROM no_such_table"
 	}

@@ -49,6 +49,7 @@ func (in *installation) choose(c engine.Config, memory unit.Bytes) ([]choice, er
 		durability = loading
 	}
 	chosen = append(chosen, durability()...)
+	chosen = append(chosen, equipment(c)...)
 	given := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
 		ask, err := asked(name, c.Settings[name], memory)
@@ -59,6 +60,9 @@ func (in *installation) choose(c engine.Config, memory unit.Bytes) ([]choice, er
 			return nil, fmt.Errorf("setting %s is given twice", ask.name)
 		}
 		given[ask.name] = true
+		if err := saidTwice(ask.name, c); err != nil {
+			return nil, err
+		}
 		if n, err := strconv.Atoi(ask.value); ask.name == "max_connections" && err == nil && n < c.Connections {
 			return nil, fmt.Errorf("setting max_connections = %d allows fewer sessions than the %d that will be opened", n, c.Connections)
 		}
@@ -201,7 +205,11 @@ type address struct {
 	port int    // of TCP on loopback
 }
 
-const socketName = "mysql.sock"
+// The names of the server's socket, and of the file with its process id.
+const (
+	socketName = "mysql.sock"
+	pidFile    = "server.pid"
+)
 
 // socket is the path of the Unix socket.
 func (a address) socket() string { return a.dir + "/" + socketName }
@@ -218,7 +226,7 @@ func (in *installation) render(chosen []choice, data, temp string, a address) st
 	line("datadir", data, why)
 	line("tmpdir", temp, why)
 	line("socket", a.socket(), why)
-	line("pid_file", data+"/server.pid", why)
+	line("pid_file", data+"/"+pidFile, why)
 	line("bind_address", "127.0.0.1", why)
 	line("port", strconv.Itoa(a.port), why)
 	// Accounts are known by address; looking up the name of every client

@@ -22,6 +22,8 @@ type server struct {
 	chosen   []choice
 	process  *daemon.Process
 	answered bool // it has been ready once
+	// logDir and largePages are as in engine.Config.
+	logDir, largePages string
 
 	counters *counters
 	waits    *waits
@@ -40,11 +42,22 @@ func (in *installation) Start(ctx context.Context, m engine.Machine, c engine.Co
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", in.product.title(), err)
 	}
+	if c.LogDir != "" {
+		if err := moveLog(ctx, m, c.LogDir); err != nil {
+			return nil, fmt.Errorf("start %s: %w", in.product.title(), err)
+		}
+	}
 	var s *server
 	err = daemon.OnFreePort(func(port int) (err error) {
 		s, err = in.start(ctx, m, chosen, port)
 		return err
 	})
+	if err == nil {
+		s.logDir, s.largePages = c.LogDir, c.LargePages
+		if err = s.provePages(ctx); err != nil {
+			err = errors.Join(err, s.Stop(ctx))
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start %s %s: %w", in.product.title(), in.version, err)
 	}

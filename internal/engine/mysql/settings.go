@@ -46,7 +46,11 @@ func (s *server) Settings(ctx context.Context) ([]engine.Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
-	return compare(s.chosen, parameters), nil
+	equipped, err := s.equipped(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	return append(compare(s.chosen, parameters), equipped...), nil
 }
 
 // parameters reads every global variable.
@@ -96,7 +100,8 @@ func compare(chosen []choice, parameters []parameter) []engine.Setting {
 	for i, p := range parameters {
 		// From 11.1 on MariaDB lists the isolation level under both names.
 		again := slices.ContainsFunc(parameters[:i], func(q parameter) bool { return q.name == p.name })
-		if again || own(p.name) && p.name != "log_bin" || place(p.name) {
+		chosen := slices.ContainsFunc(left, func(c choice) bool { return c.name == p.name })
+		if again || own(p.name) && p.name != "log_bin" || place(p.name) && !chosen {
 			continue
 		}
 		effective, initial := p.canonical(p.value), p.canonical(p.initial)

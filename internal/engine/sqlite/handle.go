@@ -190,8 +190,7 @@ func (h *handle) checkpoint(whole bool) (wal, copied int64, err error) {
 	mode := int32(sqlite3.SQLITE_CHECKPOINT_PASSIVE)
 	if whole {
 		mode = sqlite3.SQLITE_CHECKPOINT_RESTART
-		sqlite3.Xsqlite3_busy_timeout(h.tls, h.db, int32(wholeWait.Milliseconds()))
-		defer sqlite3.Xsqlite3_busy_timeout(h.tls, h.db, 0)
+		defer h.patient(wholeWait)()
 	}
 	rc := sqlite3.Xsqlite3_wal_checkpoint_v2(h.tls, h.db, 0, mode, h.out, h.out+8)
 	first, second := h.numbers()
@@ -204,5 +203,17 @@ func (h *handle) checkpoint(whole bool) (wal, copied int64, err error) {
 	return int64(first), int64(second), nil
 }
 
-// wholeWait is how long a checkpoint waits for readers at most.
-const wholeWait = time.Second
+// patient has SQLite wait for locks, up to atMost, until the returned function
+// is called.
+func (h *handle) patient(atMost time.Duration) (over func()) {
+	sqlite3.Xsqlite3_busy_timeout(h.tls, h.db, int32(atMost.Milliseconds()))
+	return func() { sqlite3.Xsqlite3_busy_timeout(h.tls, h.db, 0) }
+}
+
+// openWait is how long a new connection waits for one that closes, which copies
+// the whole WAL where it is the last; wholeWait how long a checkpoint waits for
+// readers.
+const (
+	openWait  = 30 * time.Second
+	wholeWait = time.Second
+)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
@@ -349,5 +351,29 @@ func TestADatabaseIsLoadedOnce(t *testing.T) {
 	}
 	if _, err := os.Stat(fileOf(db.dir, "other")); err == nil {
 		t.Error("opening a session has made a database")
+	}
+}
+
+// TestSessionsOpenWhileOthersClose: where the last connection closes, SQLite
+// locks the whole file to remove the WAL.
+func TestSessionsOpenWhileOthersClose(t *testing.T) {
+	db, d := serve(t, nil)
+	var g errgroup.Group
+	for range 4 {
+		g.Go(func() error {
+			for range 200 {
+				s, err := db.Open(t.Context(), d)
+				if err != nil {
+					return err
+				}
+				if err := s.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
 	}
 }

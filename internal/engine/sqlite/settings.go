@@ -267,8 +267,10 @@ func (c choice) pragma() string {
 	return "PRAGMA " + c.name + " = " + value
 }
 
-// apply gives a connection its settings.
+// apply gives a connection its settings. It waits where the file is locked as a
+// whole, as when another connection, the last one until now, is closing.
 func apply(h *handle, chosen []choice) error {
+	defer h.patient(openWait)()
 	for _, c := range chosen {
 		if c.own {
 			continue

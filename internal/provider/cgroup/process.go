@@ -235,5 +235,26 @@ func BootID() (string, error) {
 	return text, nil
 }
 
+// Booted is when the machine was started, to a second (btime in proc_stat(5)).
+func Booted() (time.Time, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time of boot: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "btime "); ok {
+			s, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			if err != nil {
+				return time.Time{}, fmt.Errorf("time of boot: %w", err)
+			}
+			return time.Unix(s, 0), nil
+		}
+	}
+	return time.Time{}, errors.New("time of boot: the kernel does not tell")
+}
+
+// Ticks is the time that n ticks of Stat.Start take.
+func Ticks(n uint64) time.Duration { return time.Duration(n) * (time.Second / ticksPerSecond) }
+
 // pidText is the base of /proc paths.
 func pidText(pid int) string { return "/proc/" + strconv.Itoa(pid) }

@@ -291,3 +291,26 @@ func columns(t *testing.T, s provider.CounterSource) (names []string) {
 	}
 	return names
 }
+
+// TestACommandThatTheContainerNeverBeganEnds starts commands in a container
+// that has just been killed: one that was prepared before, and one afterwards.
+func TestACommandThatTheContainerNeverBeganEnds(t *testing.T) {
+	i := made(t, open(t), provider.Shape{})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	prepared := i.Command(ctx, "true")
+	first, ok := i.HostPID(1)
+	if !ok {
+		t.Fatal("the container has no first process")
+	}
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end is noticed", i.watch.ended.Load)
+	if err := prepared.Run(); err == nil || ctx.Err() != nil {
+		t.Errorf("a command that was prepared before the end: %v", err)
+	}
+	if err := i.Command(ctx, "true").Run(); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("a command after the end: %v", err)
+	}
+}

@@ -95,6 +95,7 @@ type Instance struct {
 	about  string        // the engine, for people
 	orders *os.File      // the pipe that keeps the container alive
 	group  *cgroup.Group // nil until started
+	watch  *watch        // nil until started
 
 	commands atomic.Int64 // how many were prepared
 
@@ -236,6 +237,7 @@ func (i *Instance) close(ctx context.Context) error {
 		// others with it.
 		_ = i.orders.Close()
 	}
+	i.watch.stop()
 	for _, f := range i.held {
 		_ = f.Close()
 	}
@@ -268,16 +270,7 @@ func (i *Instance) sweep(ctx context.Context, c *client.Client) error {
 			errs = append(errs, remove(ctx, i.clk, c, l.name))
 		}
 	}
-	_, err = home.Sweep(ctx, i.clk, containers(i.cache), func(ctx context.Context, dir string, m home.Mark, sameBoot bool) ([]string, error) {
-		if m.Engine != i.engine.socket {
-			// Another engine's: it would be wrong to lose the mark.
-			return nil, fmt.Errorf("%s belongs to the container engine at %q: start that, or remove the directory and container %s by hand", dir, m.Engine, m.Container)
-		}
-		if !sameBoot {
-			return nil, nil
-		}
-		return nil, cgroup.KillTrees(ctx, i.clk, filepath.Join(dir, "run"))
-	})
+	_, err = home.Sweep(ctx, i.clk, containers(i.cache), cleaner(i.clk, i.engine, c))
 	_, goldenErr := golden.Sweep(i.cache)
 	if err := errors.Join(append(errs, err, goldenErr)...); err != nil {
 		return fmt.Errorf("removing what an earlier run left: %w", err)

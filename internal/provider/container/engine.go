@@ -135,13 +135,33 @@ func (e engine) serve(dir string) (*service, error) {
 
 // dropSockets removes the sockets that processes left which were killed.
 func dropSockets(dir string) {
+	for _, path := range deadSockets(dir) {
+		_ = os.Remove(path)
+	}
+}
+
+// deadSockets are the sockets in dir, and configurations that are being written,
+// whose makers do not run. A process has them only while it asks the engine for
+// something.
+func deadSockets(dir string) (paths []string) {
 	all, _ := filepath.Glob(filepath.Join(dir, ".podman-*-*"))
 	for _, path := range all {
-		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), ".podman-"), "-")
-		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
-			_ = os.Remove(path)
+		if pid := makerOf(path); pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			paths = append(paths, path)
 		}
 	}
+	return paths
+}
+
+// makerOf is the process that made the socket at path; 0 where its name does
+// not tell.
+func makerOf(path string) int {
+	text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), ".podman-"), "-")
+	pid, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 func (s *service) start(podman, conf string) error {
@@ -210,7 +230,7 @@ func configure(dir string) (path string, err error) {
 	if old, err := os.ReadFile(path); err == nil && string(old) == text {
 		return path, nil
 	}
-	tmp, err := os.CreateTemp(dir, ".containers.conf-")
+	tmp, err := os.CreateTemp(dir, fmt.Sprintf(".podman-%d-conf-*", os.Getpid()))
 	if err != nil {
 		return "", fmt.Errorf("podman's configuration: %w", err)
 	}

@@ -140,6 +140,10 @@ func (i *Instance) Command(ctx context.Context, name string, args ...string) *ex
 		cmd.Err = fmt.Errorf("instance %s is closed", i.home.ID)
 		return cmd
 	}
+	if i.watch != nil && i.watch.ended.Load() {
+		cmd.Err = fmt.Errorf("the container of instance %s has ended", i.home.ID)
+		return cmd
+	}
 	path := name
 	if i.image == "" {
 		// The container has the host's programs.

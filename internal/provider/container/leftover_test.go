@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
+	"github.com/loadstone-perf/loadstone/internal/provider/home"
 )
 
 // ask runs do with a client of the engine that tests use.
@@ -48,7 +49,7 @@ func TestContainersOfTheDeadAreRemovedAndNoOthers(t *testing.T) {
 	unique := filepath.Base(cache)
 	ours := func(pid int, start uint64, boot string) map[string]string {
 		return map[string]string{
-			labelHome: filepath.Join(cache, "nowhere"), labelBoot: boot, labelSpace: processSpace(),
+			labelHome: filepath.Join(cache, "nowhere"), labelBoot: boot, labelSpace: home.Space(),
 			labelPID: strconv.Itoa(pid), labelStart: strconv.FormatUint(start, 10),
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
-	"golang.org/x/sys/unix"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
@@ -61,6 +60,9 @@ func (i *Instance) start(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	i.group.Weigh(i.shape.CPUShares)
+	if i.watch, err = newWatch(i.clk, seen.Container.State.Pid, i.home.Run()); err != nil {
+		return err
+	}
 	return i.obeys(ctx)
 }
 
@@ -87,7 +89,7 @@ func (i *Instance) config(image string) *container.Config {
 		Labels: map[string]string{
 			labelHome: i.home.Dir, labelBoot: i.home.Mark.Boot,
 			labelPID: strconv.Itoa(i.home.Mark.PID), labelStart: strconv.FormatUint(i.home.Mark.StartTime, 10),
-			labelSpace: processSpace(),
+			labelSpace: i.home.Mark.Space,
 		},
 	}
 }
@@ -158,55 +160,4 @@ func remove(ctx context.Context, clk clock.Clock, c *client.Client, name string)
 			return fmt.Errorf("remove container %s: %w", name, errors.Join(err, refused))
 		}
 	}
-}
-
-// leftover is a container of ours, or of another Loadstone.
-type leftover struct {
-	name   string
-	labels map[string]string
-}
-
-// labelled lists the containers that any Loadstone made.
-func labelled(ctx context.Context, c *client.Client) ([]leftover, error) {
-	found, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", labelHome)})
-	if err != nil {
-		return nil, fmt.Errorf("list containers: %w", err)
-	}
-	var all []leftover
-	for _, s := range found.Items {
-		if s.Labels[labelHome] != "" && len(s.Names) > 0 {
-			all = append(all, leftover{strings.TrimPrefix(s.Names[0], "/"), s.Labels})
-		}
-	}
-	return all, nil
-}
-
-// ownerDead says whether nobody will miss the container: the lock in its
-// directory is free, or the directory is gone and so is the process that made
-// it.
-func (l leftover) ownerDead() bool {
-	lock, err := os.OpenFile(filepath.Join(l.labels[labelHome], "lock"), os.O_RDWR, 0)
-	if err == nil {
-		defer lock.Close()
-		return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return false // another user's
-	}
-	boot, err := cgroup.BootID()
-	if err != nil || boot != l.labels[labelBoot] {
-		return err == nil
-	}
-	pid, err := strconv.Atoi(l.labels[labelPID])
-	if err != nil || l.labels[labelSpace] != processSpace() {
-		return false
-	}
-	owner, err := cgroup.ReadStat(pid)
-	return err != nil || strconv.FormatUint(owner.Start, 10) != l.labels[labelStart]
-}
-
-// processSpace names the namespace in which process ids count.
-func processSpace() string {
-	name, _ := os.Readlink("/proc/self/ns/pid")
-	return name
 }

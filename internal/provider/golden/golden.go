@@ -5,6 +5,7 @@
 //
 //	state.json  what the state is: digest, number of files and bytes, owner
 //	about.json  what the caller says of it
+//	owner.json  who made it, for as long as it is unfinished
 //	data/       the files
 //
 // Providers share the states: what one saved another restores.
@@ -26,7 +27,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -146,6 +146,9 @@ func (s Store) save(ctx context.Context, key, tmp string, about []byte, dir stri
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		return err
 	}
+	if err := s.sign(tmp, key); err != nil {
+		return err
+	}
 	files, err := scan(dir)
 	if err != nil {
 		return err
@@ -238,51 +241,6 @@ func dropUnfinished(cache, key string) error {
 	return errors.Join(
 		home.RemoveTree(filepath.Join(root(cache), unfinished+key)),
 		home.RemoveTree(filepath.Join(root(cache), retired+key)))
-}
-
-// Sweep removes unfinished states whose maker is dead, that is, whose
-// lock is free.
-func Sweep(cache string) (removed []string, err error) {
-	entries, err := os.ReadDir(root(cache))
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
-	}
-	var errs []error
-	for _, e := range entries {
-		key, ok := strings.CutPrefix(e.Name(), unfinished)
-		if !ok {
-			key, ok = strings.CutPrefix(e.Name(), retired)
-		}
-		if !ok {
-			continue
-		}
-		path := filepath.Join(root(cache), e.Name())
-		gone, err := removeUnlocked(cache, key, path)
-		errs = append(errs, err)
-		if gone {
-			removed = append(removed, path)
-		}
-	}
-	return removed, errors.Join(errs...)
-}
-
-// removeUnlocked removes path if nobody holds the lock of key.
-func removeUnlocked(cache, key, path string) (bool, error) {
-	f, err := os.OpenFile(filepath.Join(root(cache), ".lock-"+key), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return false, nil // another user's
-	}
-	defer f.Close()
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return false, nil
-	}
-	if err := home.RemoveTree(path); err != nil {
-		return false, err
-	}
-	return true, nil
 }
 
 // Restore replaces dir, which no process may have open, by the state under

@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	// markFormat is the version of owner.json.
-	markFormat = 1
+	// MarkFormat is the version of owner.json that this build writes.
+	MarkFormat = 1
 	// making begins the name of an instance's directory until its mark is
 	// written. It only exists while the lock of all instances is held, so
 	// whoever holds the lock may remove one.
@@ -48,14 +48,16 @@ const (
 // Mark is owner.json: it says that a directory is Loadstone's, and what
 // belongs to it elsewhere.
 type Mark struct {
-	Format    int      `json:"format"`
-	ID        string   `json:"id"` // the directory's name
-	Name      string   `json:"name"`
-	PID       int      `json:"pid"`
-	StartTime uint64   `json:"start_time"` // of the process, in clock ticks since boot
-	Boot      string   `json:"boot"`       // the kernel's boot id
-	UID       int      `json:"uid"`        // whom commands run as
-	Cgroups   []string `json:"cgroups,omitempty"`
+	Format int    `json:"format"`
+	ID     string `json:"id"` // the directory's name
+	Name   string `json:"name"`
+	Owner
+	Made    time.Time `json:"made,omitzero"`
+	UID     int       `json:"uid"` // whom commands run as
+	Cgroups []string  `json:"cgroups,omitempty"`
+	// Elsewhere are files and directories outside that belong to it: files
+	// have the ID in their names, directories a mark of the same owner.
+	Elsewhere []string `json:"elsewhere,omitempty"`
 	// Container is the name of the instance's container, and Engine the
 	// socket of the engine that has it; "" is Loadstone's own.
 	Container string `json:"container,omitempty"`
@@ -93,7 +95,7 @@ func New(ctx context.Context, clk clock.Clock, all, name string, who Account) (*
 	if err != nil {
 		return nil, fmt.Errorf("instance directory: %w", err)
 	}
-	h, err := fill(tmp, name, who)
+	h, err := fill(clk, tmp, name, who)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("instance directory: %w", err), RemoveTree(tmp))
 	}
@@ -104,18 +106,14 @@ func New(ctx context.Context, clk clock.Clock, all, name string, who Account) (*
 	return h, nil
 }
 
-func fill(tmp, name string, who Account) (_ *Home, err error) {
+func fill(clk clock.Clock, tmp, name string, who Account) (_ *Home, err error) {
 	id := strings.TrimPrefix(filepath.Base(tmp), making)
 	h := &Home{ID: id, Dir: filepath.Join(filepath.Dir(tmp), id)}
-	boot, err := cgroup.BootID()
+	self, err := Self()
 	if err != nil {
 		return nil, err
 	}
-	self, err := cgroup.ReadStat(os.Getpid())
-	if err != nil {
-		return nil, err
-	}
-	h.Mark = Mark{Format: markFormat, ID: id, Name: name, PID: os.Getpid(), StartTime: self.Start, Boot: boot, UID: who.UID}
+	h.Mark = Mark{Format: MarkFormat, ID: id, Name: name, Owner: self, Made: clk.Now().UTC().Round(time.Second), UID: who.UID}
 	// The user passes through to data and run but can't list or write here.
 	if err := os.Chmod(tmp, 0o711); err != nil {
 		return nil, err
@@ -165,8 +163,10 @@ func (h *Home) Announce(edit func(*Mark)) error {
 }
 
 // Abandon gives the lock up and leaves the directory as a death of the owner
-// would.
-func (h *Home) Abandon() error { return h.lock.Close() }
+// would: with a mark that names a process which does not run.
+func (h *Home) Abandon() error {
+	return errors.Join(h.Announce(func(m *Mark) { m.StartTime-- }), h.lock.Close())
+}
 
 // Remove removes the directory, its mark last, and gives the lock up.
 func (h *Home) Remove() error {
@@ -206,75 +206,6 @@ func removeMarked(dir string) error {
 	return RemoveTree(gone)
 }
 
-// Clean removes what an owner that died left outside of the directory dir,
-// which m tells. It returns what it removed. sameBoot is false where the
-// machine was started again since: process ids and cgroups mean nothing then.
-type Clean func(ctx context.Context, dir string, m Mark, sameBoot bool) (removed []string, err error)
-
-// Sweep removes the directories below all whose owners died, after clean has
-// removed what belongs to them, and returns what was removed. It touches
-// nothing whose owner lives, and nothing without a mark.
-func Sweep(ctx context.Context, clk clock.Clock, all string, clean Clean) (removed []string, err error) {
-	entries, err := os.ReadDir(all)
-	if err == nil && len(entries) > 0 {
-		guard, lockErr := LockFile(ctx, clk, filepath.Join(all, ".lock"), unix.LOCK_EX)
-		if lockErr != nil {
-			return nil, lockErr
-		}
-		defer guard.Close()
-		entries, err = os.ReadDir(all)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var errs []error
-	for _, e := range entries {
-		dir := filepath.Join(all, e.Name())
-		if !e.IsDir() {
-			continue
-		}
-		if strings.HasPrefix(e.Name(), making) {
-			if err := RemoveTree(dir); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			removed = append(removed, dir)
-			continue
-		}
-		gone, err := sweepOne(ctx, dir, clean)
-		removed = append(removed, gone...)
-		errs = append(errs, err)
-	}
-	return removed, errors.Join(errs...)
-}
-
-// sweepOne removes one instance if it is marked and its owner is dead.
-func sweepOne(ctx context.Context, dir string, clean Clean) (removed []string, err error) {
-	m, ok := ReadMark(dir)
-	if !ok {
-		return nil, nil
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
-	if err != nil {
-		return nil, nil // gone meanwhile, or another user's
-	}
-	defer lock.Close()
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return nil, nil // the owner lives
-	}
-	ctx, cancel := context.WithTimeout(ctx, SweepBound)
-	defer cancel()
-	boot, err := cgroup.BootID()
-	removed, err = clean(ctx, dir, m, err == nil && boot == m.Boot)
-	if err != nil {
-		return removed, err
-	}
-	if err := removeMarked(dir); err != nil {
-		return removed, err
-	}
-	return append(removed, dir), nil
-}
-
 // ReadMark reads the mark of an instance's directory; ok is false where there
 // is none that this version understands.
 func ReadMark(dir string) (m Mark, ok bool) {
@@ -282,7 +213,7 @@ func ReadMark(dir string) (m Mark, ok bool) {
 	if err != nil || json.Unmarshal(text, &m) != nil {
 		return Mark{}, false
 	}
-	return m, m.Format == markFormat && m.ID == filepath.Base(dir)
+	return m, m.Format == MarkFormat && m.ID == filepath.Base(dir)
 }
 
 // LockFile takes the lock on path, made if need be, and waits for it for

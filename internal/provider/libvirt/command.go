@@ -63,6 +63,7 @@ func (i *Instance) stream() (duplex, error) {
 //
 // Output that a daemon writes after the command itself has ended is lost.
 func (i *Instance) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	i.fresh.used()
 	_, err := exec.LookPath(name) // the guest has no program that this machine has not
 	cmd := exec.CommandContext(ctx, i.self, append([]string{ExecCommand, filepath.Join(i.vm(), "exec"), name}, args...)...)
 	if i.image == "" && err != nil {

@@ -25,13 +25,39 @@ import (
 // included; and "guest", what the guest's kernel counts of itself.
 func (i *Instance) Sources() []observe.Source {
 	var all []observe.Source
-	if pid, ok := i.pid(); ok {
-		if g, err := cgroup.Of(pid, i.plan.name, i.shape, i.vm()); err == nil {
-			all = append(all, g.Sources()...)
+	for _, name := range []string{"cgroup", "processes"} {
+		if f, err := i.follow(func() (observe.Source, error) { return i.emulatorSource(name) }); err == nil {
+			all = append(all, f)
 		}
 	}
-	all = append(all, &domainSource{conn: i.conn, domain: i.domain, disk: i.plan.diskAdapter().target, columns: domainColumns(i.plan.vcpus)})
+	disk, columns := i.plan.diskAdapter().target, domainColumns(i.plan.vcpus)
+	if f, err := i.follow(func() (observe.Source, error) {
+		conn, dom := i.where()
+		return &domainSource{conn: conn, domain: dom, disk: disk, columns: columns}, nil
+	}); err == nil {
+		all = append(all, f)
+	}
 	return append(all, &guestSource{clk: i.clk, sampling: i.link.agent.Sampling(), facts: i.facts})
+}
+
+// emulatorSource is what the host counts of the emulator that the guest is in
+// now, by the source's name.
+func (i *Instance) emulatorSource(name string) (observe.Source, error) {
+	_, dom := i.where()
+	pid, ok := emulatorOf(dom.Name)
+	if !ok {
+		return nil, fmt.Errorf("machine %s has no process", dom.Name)
+	}
+	g, err := cgroup.Of(pid, dom.Name, i.shape, i.vm())
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range g.Sources() {
+		if s.Name() == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("machine %s has no counters %s", dom.Name, name)
 }
 
 // HostPID returns the process id of the emulator: whatever runs in the guest
@@ -39,11 +65,14 @@ func (i *Instance) Sources() []observe.Source {
 func (i *Instance) HostPID(int) (int, bool) { return i.pid() }
 
 // pid finds the emulator, which has the machine's name among its arguments.
-func (i *Instance) pid() (int, bool) {
+func (i *Instance) pid() (int, bool) { return emulatorOf(i.plan.name) }
+
+// emulatorOf finds the emulator of the machine with this name.
+func emulatorOf(name string) (int, bool) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range all {
 		text, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(text), "guest="+i.plan.name+",") {
+		if err != nil || !strings.Contains(string(text), "guest="+name+",") {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))

@@ -54,19 +54,47 @@ type daemon struct {
 // which those places are directories below dir: it sees no guest but ours, and
 // nobody else sees ours.
 func findDaemon(ctx context.Context, clk clock.Clock, dir string) (daemon, error) {
-	for _, path := range systemSockets() {
-		conn, err := net.DialTimeout("unix", path, dialBound)
-		if err == nil {
-			return daemon{socket: path, about: "the system's libvirt at " + path}, conn.Close()
-		}
+	if d, ok := systemDaemon(); ok {
+		return d, nil
 	}
 	return privateDaemon(ctx, clk, dir, nil)
 }
 
+// systemDaemon is the system's, where it answers.
+func systemDaemon() (daemon, bool) {
+	for _, path := range systemSockets() {
+		if conn, err := net.DialTimeout("unix", path, dialBound); err == nil {
+			_ = conn.Close()
+			return daemon{socket: path, about: "the system's libvirt at " + path}, true
+		}
+	}
+	return daemon{}, false
+}
+
+// runningDaemon is the daemon that findDaemon would return without starting one.
+func runningDaemon(dir string) (daemon, bool) {
+	if d, ok := systemDaemon(); ok {
+		return d, true
+	}
+	for _, name := range privateSockets() {
+		d := daemon{socket: filepath.Join(dir, "run", name), about: privateAbout, own: true}
+		if conn, err := dialShort(d.socket); err == nil {
+			_ = conn.Close()
+			return d, true
+		}
+	}
+	return daemon{}, false
+}
+
+// privateSockets are the names that daemons of our own listen by.
+func privateSockets() []string { return []string{"libvirt-sock", "virtqemud-sock"} }
+
+const privateAbout = "a libvirt daemon of Loadstone's own"
+
 // privateDaemon returns our own daemon below dir; settings are added to its
 // configuration.
 func privateDaemon(ctx context.Context, clk clock.Clock, dir string, settings []string) (daemon, error) {
-	d := daemon{socket: filepath.Join(dir, "run", "libvirt-sock"), about: "a libvirt daemon of Loadstone's own", own: true}
+	d := daemon{socket: filepath.Join(dir, "run", "libvirt-sock"), about: privateAbout, own: true}
 	program, err := daemonProgram()
 	if err != nil {
 		return d, err

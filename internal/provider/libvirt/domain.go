@@ -10,6 +10,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/home"
 	"github.com/loadstone-perf/loadstone/internal/provider/libvirt/guest"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
@@ -29,6 +30,7 @@ type plan struct {
 	shape    provider.Shape
 	name     string // of the domain
 	owner    string // the instance's directory, for the mark
+	maker    home.Owner
 	kvm      bool
 	emulator string
 	vcpus    int
@@ -81,7 +83,7 @@ func (p *plan) domain() *libvirtxml.Domain {
 	}
 	d := &libvirtxml.Domain{
 		Type: kind, Name: p.name,
-		Metadata: &libvirtxml.DomainMetadata{XML: fmt.Sprintf(`<loadstone xmlns="%s"><home>%s</home></loadstone>`, namespace, escape(p.owner))},
+		Metadata: &libvirtxml.DomainMetadata{XML: metadata(p.owner, p.maker)},
 		Memory:   &libvirtxml.DomainMemory{Value: uint(p.memory / unit.KiB), Unit: "KiB"},
 		VCPU:     &libvirtxml.DomainVCPU{Placement: "static", Value: uint(p.vcpus)},
 		OS: &libvirtxml.DomainOS{

@@ -348,7 +348,10 @@ func (i *Instance) about(l live) []provider.Knob {
 // emulatedNote says what figures of emulated guests are worth.
 const emulatedNote = "virtual machines are emulated in software here (no KVM): many times slower than real ones; their figures say nothing of any machine"
 
-// Notes are what a reader of a plan should know of instances here.
+// Virtual implements provider.Virtualizer.
+func (Provider) Virtual() bool { return true }
+
+// Notes implements provider.Noter.
 func (Provider) Notes(context.Context, provider.Shape) (notes []string) {
 	if !HasKVM() {
 		notes = append(notes, emulatedNote)
@@ -359,7 +362,7 @@ func (Provider) Notes(context.Context, provider.Shape) (notes []string) {
 	return notes
 }
 
-// Warnings are what a reader of a trial should know of this instance.
+// Warnings implements provider.Warner.
 func (i *Instance) Warnings() (warnings []string) {
 	if !i.plan.kvm {
 		warnings = append(warnings, emulatedNote)

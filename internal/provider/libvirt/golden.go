@@ -20,6 +20,9 @@ import (
 // goldenDisk is the name of the disk in a golden state.
 const goldenDisk = "disk.qcow2"
 
+// newDisk ends the name of a data disk until it takes the old one's place.
+const newDisk = ".new"
+
 func (i *Instance) store() golden.Store {
 	me := home.Account{UID: os.Geteuid(), GID: os.Getegid(), Name: "loadstone"}
 	return golden.Store{Clock: i.clk, Cache: guests(i.cache), User: me}
@@ -65,13 +68,17 @@ func (i *Instance) Save(ctx context.Context, key string, about []byte) error {
 
 // Restore implements provider.Snapshotter. The golden disk is verified, the
 // guest halted, and started again with a new, empty overlay of that disk: what
-// takes time is the boot. The guest's memory is then as cold as after every
-// restore. A state that is damaged leaves the guest as it was.
+// takes time is the boot, which a guest that was made to begin with the state
+// and has run nothing since is spared. The guest's memory is then as cold as
+// after every restore. A state that is damaged leaves the guest as it was.
 func (i *Instance) Restore(ctx context.Context, key string) (provider.Restored, error) {
+	if done, ok := i.fresh.begunWith(key); ok {
+		return done, nil
+	}
 	began := i.clk.Now()
 	done, err := i.store().Lend(ctx, key, func(dir string) error {
 		return i.stopped(ctx, func() error {
-			fresh := i.plan.data + ".new"
+			fresh := i.plan.data + newDisk
 			if err := overlay(ctx, filepath.Join(dir, goldenDisk), "qcow2", fresh); err != nil {
 				return noSpace(err, i.cache)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/providertest"
 )
 
 // TestAGuest tries all that an instance promises on one machine, because each
@@ -34,8 +35,7 @@ func TestAGuest(t *testing.T) {
 		run  func(*testing.T, *Instance)
 	}{
 		{"TheDirectoryIsEmptyAndOnTheDataDisk", directoryIsEmpty},
-		{"CommandsAreUnprivileged", commandsAreUnprivileged},
-		{"ArgumentsArriveAsTheyAre", argumentsArrive},
+		{"TheImageIsReadOnly", imageReadOnly},
 		{"ExitStatus", exitStatus},
 		{"ProgramsThatAreNotThere", programsMissing},
 		{"InputAndOutputsAreThreePipes", threePipes},
@@ -44,7 +44,7 @@ func TestAGuest(t *testing.T) {
 		{"SignalsArePassedOn", signalsPass},
 		{"ADaemonHoldsTheOutput", daemonHolds},
 		{"ManyAtTheSameTime", manyAtOnce},
-		{"CancelKillsTheWholeCommand", cancelKills},
+		{"ABusyInstanceIsNotSaved", busyNotSaved},
 		{"CountersCount", countersCount},
 		{"SocketsAreReachable", socketsReachable},
 		{"AStrangerIsRefused", strangerRefused},
@@ -52,11 +52,7 @@ func TestAGuest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, i) })
 	}
-	for range 3 {
-		if err := i.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	providertest.RunOn(t, New, cache, i) // its last test kills the emulator, and closes
 	if err := i.Command(t.Context(), "true").Run(); err == nil {
 		t.Error("a closed instance ran a command")
 	}
@@ -112,28 +108,12 @@ func directoryIsEmpty(t *testing.T, i *Instance) {
 	}
 }
 
-func commandsAreUnprivileged(t *testing.T, i *Instance) {
-	t.Setenv("LOADSTONE_SECRET", "not for servers")
-	if uid := sh(t, i, "id -u"); uid != strconv.Itoa(i.user.UID) {
-		t.Errorf("commands run as user %s", uid)
-	}
-	env := sh(t, i, "env")
-	for _, want := range []string{"LANG=C", "TZ=UTC", "HOME=" + i.Dir()} {
-		if !strings.Contains(env, want) {
-			t.Errorf("%s is missing in\n%s", want, env)
-		}
-	}
-	if strings.Contains(env, "SECRET") {
-		t.Errorf("Loadstone's environment leaks:\n%s", env)
-	}
+func imageReadOnly(t *testing.T, i *Instance) {
 	if out, err := i.Command(t.Context(), "touch", "/usr/x").CombinedOutput(); err == nil {
 		t.Errorf("a command wrote to the image: %s", out)
 	}
-}
-
-func argumentsArrive(t *testing.T, i *Instance) {
-	if got := sh(t, i, `printf '%s|' "$@"`, "a b", "", "'", "$HOME", "\n"); got != "a b||'|$HOME|\n|" {
-		t.Errorf("arguments arrive as %q", got)
+	if uid := sh(t, i, "id -u"); uid != strconv.Itoa(i.user.UID) {
+		t.Errorf("commands run as user %s", uid)
 	}
 }
 
@@ -156,9 +136,6 @@ func exitStatus(t *testing.T, i *Instance) {
 }
 
 func programsMissing(t *testing.T, i *Instance) {
-	if err := i.Command(t.Context(), "no-such-program").Run(); err == nil || !strings.Contains(err.Error(), "no-such-program") {
-		t.Errorf("a program that is nowhere: %v", err)
-	}
 	// The host has qemu-img, the guest has not.
 	out, err := i.Command(t.Context(), "qemu-img").CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 127 || !strings.Contains(string(out), "qemu-img") {
@@ -267,32 +244,19 @@ func manyAtOnce(t *testing.T, i *Instance) {
 	}
 }
 
-// cancelKills ends a command that has children, one in a session of its own.
-func cancelKills(t *testing.T, i *Instance) {
+func busyNotSaved(t *testing.T, i *Instance) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cmd := i.Command(ctx, "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo $$; wait")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd := i.Command(ctx, "sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var pid int
-	if _, err := fmt.Fscan(out, &pid); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "a process runs", func() bool { n, err := i.link.agent.Busy(); return n == 1 && err == nil })
 	if err := i.Save(t.Context(), "busy", nil); err == nil || !strings.Contains(err.Error(), "processes still run") {
 		t.Errorf("saving a busy instance: %v", err)
 	}
-	if n, _ := i.link.agent.Busy(); n < 3 {
-		t.Errorf("%d processes run", n)
-	}
 	cancel()
-	if err := cmd.Wait(); err == nil {
-		t.Error("a command that was cancelled succeeded")
-	}
+	_ = cmd.Wait()
 	eventually(t, "nothing runs", func() bool { n, err := i.link.agent.Busy(); return n == 0 && err == nil })
 }
 

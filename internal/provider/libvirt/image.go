@@ -176,7 +176,7 @@ func ensure(ctx context.Context, clk clock.Clock, cache, name string, make func(
 	if err := os.MkdirAll(images(cache), 0o755); err != nil {
 		return "", err
 	}
-	lock, err := home.LockFile(ctx, clk, filepath.Join(images(cache), ".lock-"+name), unix.LOCK_EX)
+	lock, err := home.LockFile(ctx, clk, filepath.Join(images(cache), lockOfImage+name), unix.LOCK_EX)
 	if err != nil {
 		return "", err
 	}
@@ -184,7 +184,7 @@ func ensure(ctx context.Context, clk clock.Clock, cache, name string, make func(
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	tmp := filepath.Join(images(cache), ".making-"+name)
+	tmp := filepath.Join(images(cache), makingImage+name)
 	if err := home.RemoveTree(tmp); err != nil {
 		return "", err
 	}

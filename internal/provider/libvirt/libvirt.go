@@ -43,10 +43,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -56,12 +54,10 @@ import (
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
-	"libvirt.org/go/libvirtxml"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
-	"github.com/loadstone-perf/loadstone/internal/provider/golden"
 	"github.com/loadstone-perf/loadstone/internal/provider/home"
 	"github.com/loadstone-perf/loadstone/internal/provider/libvirt/guest"
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -107,6 +103,8 @@ type Instance struct {
 	link    *link  // to the guest's agent; nil while it does not run
 	facts   guest.Facts
 	gate    *gate
+	travel  travel
+	fresh   fresh
 
 	// mu serialises what starts and stops the guest, and guards closed.
 	mu     sync.Mutex
@@ -121,13 +119,8 @@ func guests(cache string) string { return filepath.Join(cache, "guests") }
 
 // answers says whether the system's libvirt does.
 func answers() bool {
-	for _, path := range systemSockets() {
-		if conn, err := net.DialTimeout("unix", path, dialBound); err == nil {
-			_ = conn.Close()
-			return true
-		}
-	}
-	return false
+	_, ok := systemDaemon()
+	return ok
 }
 
 // Provision implements provider.Provider. It first removes what dead owners
@@ -160,7 +153,7 @@ func (p Provider) provision(ctx context.Context, r provider.Request) (*Instance,
 	if err != nil {
 		return nil, fmt.Errorf("this program: %w", err)
 	}
-	i := &Instance{clk: p.clk, shape: r.Shape, image: r.Image, cache: cache, user: who, self: self}
+	i := &Instance{clk: p.clk, shape: r.Shape, image: r.Image, fresh: fresh{wanted: r.Golden}, cache: cache, user: who, self: self}
 	if err := i.make(ctx, r.Name); err != nil {
 		return nil, errors.Join(err, i.Close(ctx))
 	}
@@ -186,9 +179,12 @@ func (i *Instance) make(ctx context.Context, name string) error {
 		func() error {
 			return i.home.Announce(func(m *home.Mark) { m.Container, m.Engine = namePrefix+i.home.ID, i.daemon.socket })
 		},
+		func() error { return i.announce(i.diskPath()) },
+		func() error { return i.announceLogs() },
 		func() error { return i.files(ctx) },
 		func() error { return i.start(ctx) },
 		func() error { return i.prove(ctx) },
+		func() error { i.fresh.proven(); return nil },
 	} {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -238,7 +234,7 @@ func (i *Instance) files(ctx context.Context) error {
 		return err
 	}
 	p := i.plan
-	p.name, p.owner = namePrefix+i.home.ID, i.home.Dir
+	p.name, p.owner, p.maker = namePrefix+i.home.ID, i.home.Dir, i.home.Mark.Owner
 	p.channel, p.console = filepath.Join(vm, "agent"), filepath.Join(vm, "console")
 	p.data = i.diskPath()
 	if hasTap() {
@@ -251,13 +247,10 @@ func (i *Instance) files(ctx context.Context) error {
 		return err
 	}
 	i.token = hex.EncodeToString(secret[:])
-	template, err := dataTemplate(ctx, i.clk, i.cache)
-	if err != nil {
+	if err := i.firstDisk(ctx); err != nil {
 		return err
 	}
-	if err := overlay(ctx, template, "raw", p.data); err != nil {
-		return err
-	}
+	var err error
 	i.gate, err = openGate(filepath.Join(vm, "exec"), i.stream)
 	return err
 }
@@ -271,6 +264,28 @@ func (i *Instance) diskPath() string {
 		return filepath.Join(v, namePrefix+i.home.ID+".qcow2")
 	}
 	return filepath.Join(i.vm(), "data.qcow2")
+}
+
+// announce writes down a disk that is about to be made, with what is beside it
+// for a moment, unless it goes away with the instance's directory.
+func (i *Instance) announce(disk string) error {
+	if below(disk, i.home.Dir) {
+		return nil
+	}
+	return i.home.Announce(func(m *home.Mark) { m.Elsewhere = append(m.Elsewhere, disk, disk+newDisk) })
+}
+
+// announceLogs writes down the log that each of our own daemons keeps of a machine
+// for ever.
+func (i *Instance) announceLogs() error {
+	if !i.daemon.own {
+		return nil
+	}
+	return i.home.Announce(func(m *home.Mark) {
+		for _, daemon := range []string{"libvirt", "libvirt-2"} {
+			m.Elsewhere = append(m.Elsewhere, filepath.Join(guests(i.cache), daemon, "log", "qemu", namePrefix+i.home.ID+".log"))
+		}
+	})
 }
 
 // addressOf is the host's address on the n-th network of four addresses in
@@ -391,6 +406,10 @@ func (i *Instance) close(ctx context.Context) error {
 		}
 		i.running = false
 	}
+	if i.travel.next != nil {
+		_ = i.travel.next.Disconnect()
+		i.travel.next = nil
+	}
 	if i.conn != nil {
 		_ = i.conn.Disconnect()
 		i.conn = nil
@@ -398,7 +417,7 @@ func (i *Instance) close(ctx context.Context) error {
 	if i.home == nil {
 		return nil
 	}
-	for _, path := range []string{i.diskPath(), i.moved} {
+	for _, path := range append([]string{i.diskPath(), i.moved}, i.home.Mark.Elsewhere...) {
 		if path != "" {
 			if err := removeIfThere(path); err != nil {
 				return err
@@ -422,65 +441,6 @@ func destroy(ctx context.Context, clk clock.Clock, conn *libvirt.Libvirt, dom li
 			return fmt.Errorf("end the machine: %w", err)
 		}
 	}
-}
-
-// mark is what our metadata says of a domain's owner.
-type mark struct {
-	Home string `xml:"home"`
-}
-
-// ownerOf returns the directory of the instance that a domain belongs to; ok is
-// false for a domain that is not Loadstone's.
-func ownerOf(conn *libvirt.Libvirt, dom libvirt.Domain) (home string, ok bool) {
-	if !strings.HasPrefix(dom.Name, namePrefix) {
-		return "", false
-	}
-	text, err := conn.DomainGetXMLDesc(dom, 0)
-	if err != nil {
-		return "", false
-	}
-	var d libvirtxml.Domain
-	if d.Unmarshal(text) != nil || d.Metadata == nil || !strings.Contains(d.Metadata.XML, namespace) {
-		return "", false
-	}
-	var m mark
-	if xml.Unmarshal([]byte(d.Metadata.XML), &m) != nil || m.Home == "" {
-		return "", false
-	}
-	return m.Home, true
-}
-
-// sweep removes what dead owners left: domains, directories, unfinished golden
-// states. It touches nothing whose owner lives, and nothing without a mark.
-func (i *Instance) sweep(ctx context.Context) error {
-	domains, _, err := i.conn.ConnectListAllDomains(1, 0)
-	if err != nil {
-		return fmt.Errorf("list machines: %w", err)
-	}
-	owned := map[string]libvirt.Domain{}
-	var errs []error
-	for _, dom := range domains {
-		dir, ok := ownerOf(i.conn, dom)
-		if !ok {
-			continue
-		}
-		owned[dir] = dom
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, destroy(ctx, i.clk, i.conn, dom))
-		}
-	}
-	_, err = home.Sweep(ctx, i.clk, guests(i.cache), func(ctx context.Context, dir string, m home.Mark, sameBoot bool) ([]string, error) {
-		dom, there := owned[dir]
-		if !there || !sameBoot {
-			return nil, nil
-		}
-		return []string{"machine " + dom.Name}, destroy(ctx, i.clk, i.conn, dom)
-	})
-	_, goldenErr := golden.Sweep(guests(i.cache))
-	if err := errors.Join(append(errs, err, goldenErr)...); err != nil {
-		return fmt.Errorf("removing what an earlier run left: %w", err)
-	}
-	return nil
 }
 
 // Capacity implements provider.Machine: what was asked for, at most what the

@@ -10,15 +10,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/loadstone-perf/loadstone/internal/provider"
+	"github.com/loadstone-perf/loadstone/internal/provider/providertest"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
 // TestEveryKnobIsReadBack has a guest with all knobs that this machine can turn,
-// and moves its disk while the guest writes.
+// and lets happen to it what can happen while it runs: it migrates, its disk moves
+// while it writes, its limits change.
 func TestEveryKnobIsReadBack(t *testing.T) {
 	shape := provider.Shape{
 		CPUs: 1.5, CPUSet: "0-1", Mems: "0", Memory: 640 * unit.MiB, CPUShares: 512,
@@ -47,8 +50,10 @@ func TestEveryKnobIsReadBack(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not read back: %v", want)
 	}
-	changedOutside(t, i)
+	migrates(t, i)
 	moveDisk(t, i)
+	resized(t, i)
+	changedOutside(t, i)
 }
 
 // changedOutside holds that reading back finds what somebody else changed.
@@ -76,7 +81,7 @@ func moveDisk(t *testing.T, i *Instance) {
 	}
 	to := t.TempDir()
 	old := i.plan.data
-	moved, err := i.StorageMigrate(t.Context(), to)
+	moved, err := i.MoveStorage(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +103,8 @@ func moveDisk(t *testing.T, i *Instance) {
 const ownerVar = "LOADSTONE_LIBVIRT_OWNER"
 
 // TestKillLeavesNothing kills an owner so that it can do nothing more, and looks
-// whether its guest goes, and whether the next provision removes what it left
-// but nothing of the living.
+// whether its guest goes, and whether what it left is found and removed but
+// nothing of the living, which removes it when the next instance is made, too.
 func TestKillLeavesNothing(t *testing.T) {
 	if cache := os.Getenv(ownerVar); cache != "" {
 		own(t, cache)
@@ -139,14 +144,42 @@ func TestKillLeavesNothing(t *testing.T) {
 	}
 	_ = owner.Wait()
 	eventually(t, "the guest ends with its owner", func() bool { _, there := dead.pid(); return !there })
-	if err := live.sweep(t.Context()); err != nil { // as the next provision does
-		t.Fatal(err)
-	}
+	removeLeft(t, cache, dead.plan.owner, owner.Process.Pid)
 	if exists(dead.plan.owner) {
 		t.Error("the directory of a dead owner stays")
 	}
+	if err := live.sweep(t.Context()); err != nil { // as the next provision does
+		t.Fatal(err)
+	}
 	if got := sh(t, live, "echo alive"); got != "alive" {
 		t.Errorf("sweeping hurt another instance: %q", got)
+	}
+	for range 2 {
+		if err := live.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := leftovers(t, cache); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// removeLeft removes what is left of the instance in dir, whose owner was the
+// process pid, and nothing else is.
+func removeLeft(t *testing.T, cache, dir string, pid int) {
+	t.Helper()
+	found, err := New().(provider.Cleaner).Leftovers(t.Context(), cache)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("left are %+v, %v", found, err)
+	}
+	if l := found[0]; l.What != dir || l.Owner.PID != pid || l.Since.IsZero() || !strings.Contains(l.Why, strconv.Itoa(pid)) {
+		t.Errorf("left is %+v, want %s of process %d", l, dir, pid)
+	}
+	if err := found[0].Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err = New().(provider.Cleaner).Leftovers(t.Context(), cache); err != nil || len(found) > 0 {
+		t.Errorf("after removing: %+v, %v", found, err)
 	}
 }
 
@@ -196,6 +229,11 @@ func TestCancelledProvisionLeavesNothing(t *testing.T) {
 			t.Errorf("cancelled at look %d, it succeeded", n)
 		}
 		cancel()
+	}
+	// Killed where something has just been made: the mark, the directory's own
+	// files and the disk.
+	for _, n := range []int{5, 6, 8} {
+		providertest.KillAtStep(t, New, cache, n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

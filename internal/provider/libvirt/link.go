@@ -24,6 +24,7 @@ const relayBound = 10 * time.Second
 // that stand for the guest's.
 type link struct {
 	agent  *guest.Agent
+	ferry  *ferry // what agent speaks over
 	config guest.Config
 
 	mu      sync.Mutex
@@ -39,7 +40,8 @@ func openLink(path string, c guest.Config) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the port to the guest: %w", err)
 	}
-	return &link{agent: guest.NewAgent(conn), config: c, sockets: map[string]*net.UnixListener{}, madeDir: map[string]bool{}}, nil
+	f := newFerry(conn)
+	return &link{agent: guest.NewAgent(f), ferry: f, config: c, sockets: map[string]*net.UnixListener{}, madeDir: map[string]bool{}}, nil
 }
 
 // settle waits for the agent and prepares the guest. Where ctx ends first the

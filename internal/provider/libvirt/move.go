@@ -9,44 +9,45 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
 
-// Moved tells of a move while the guest ran.
-type Moved struct {
-	Took  time.Duration // until the guest used the new place
-	Bytes unit.Bytes    // of the disk, holes included
-}
-
-// StorageMigrate moves the data disk to a file below dir while the guest runs:
-// the disk is copied whole, what is written meanwhile is written to both, and
-// when they are the same the guest goes over to the copy. The old disk is
-// removed. Where ctx ends first, the guest stays on the old disk.
-func (i *Instance) StorageMigrate(ctx context.Context, dir string) (Moved, error) {
+// MoveStorage implements provider.StorageMover. It moves the data disk to a file
+// in dir while the guest runs: the disk is copied whole, what is written
+// meanwhile is written to both, and when they are the same the guest goes over
+// to the copy. The old disk is removed. Where ctx ends first, the guest stays on
+// the old disk. The bytes are what the emulator counts of the copying.
+func (i *Instance) MoveStorage(ctx context.Context, dir string) (provider.Moved, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed || !i.running {
-		return Moved{}, errors.New("move the disk: the guest does not run")
+		return provider.Moved{}, errors.New("move the disk: the guest does not run")
 	}
-	to := filepath.Join(dir, i.plan.name+"-moved.qcow2")
+	to := filepath.Join(dir, namePrefix+i.home.ID+"-moved.qcow2")
+	if i.plan.data == to { // there and back again
+		to = filepath.Join(dir, namePrefix+i.home.ID+"-again.qcow2")
+	}
 	if exists(to) {
-		return Moved{}, fmt.Errorf("move the disk: %s is there already", to)
+		return provider.Moved{}, fmt.Errorf("move the disk: %s is there already", to)
+	}
+	if err := i.announce(to); err != nil {
+		return provider.Moved{}, fmt.Errorf("move the disk: %w", err)
 	}
 	began := i.clk.Now()
 	bytes, err := i.copyDisk(ctx, to)
 	if err != nil {
-		return Moved{}, errors.Join(fmt.Errorf("move the disk to %s: %w", dir, err), removeIfThere(to))
+		return provider.Moved{}, errors.Join(fmt.Errorf("move the disk to %s: %w", dir, err), removeIfThere(to))
 	}
 	took := i.clk.Now().Sub(began)
 	old := i.plan.data
 	i.plan.data, i.moved = to, to
-	return Moved{Took: took, Bytes: bytes}, os.Remove(old)
+	return provider.Moved{Took: took, Bytes: bytes}, os.Remove(old)
 }
 
 func removeIfThere(path string) error {

@@ -91,14 +91,37 @@ type watchdog struct {
 
 // watchScript waits until its input ends and then kills, and removes emptied
 // cgroups, which nothing would lead to once somebody removes the cache by
-// hand. Arguments: the run directory, or "" followed by cgroup directories. It goes on until nothing
-// is left, for about ten seconds at most; a machine on which a killed process
-// lives longer is beyond its help.
+// hand, and what the killed processes shared under names of the system's: see
+// cgroup.Shared. Arguments: the run directory, or "" followed by cgroup
+// directories. It goes on until nothing is left, for about ten seconds at most;
+// a machine on which a killed process lives longer is beyond its help.
 const watchScript = `
 trap '' HUP INT QUIT TERM
+since=$(date +%s)
 while read -r _; do :; done
 run=$1; shift
+# note keeps what the processes "$@" share, to be removed once they have ended:
+# what was there before the instance can't be its.
+seen=" " files= segments=
+note() {
+  new=
+  for p in "$@"; do
+    case $seen in *" $p "*) ;; *) new="$new /proc/$p/maps" seen="$seen$p ";; esac
+  done
+  [ "$new" ] || return
+  files="$files $(sed -n 's|.* \(/dev/shm/[^ ]*\)$|\1|p' $new | sort -u)"
+  while read -r _ id _ _ maker _ _ _ _ _ _ _ _ made _; do
+    case " $* " in *" $maker "*) [ "$made" -ge "$since" ] && segments="$segments $id";; esac
+  done </proc/sysvipc/shm
+}
+forget() {
+  for f in $files; do
+    [ "$(stat -c %Y "$f")" -ge "$since" ] && rm -f "$f"
+  done
+  for s in $segments; do ipcrm -m "$s"; done
+}
 groups() {
+  note $(for g in "$@"; do cat "$g/cgroup.procs"; done | sort -un)
   for g in "$@"; do
     [ -d "$g" ] || continue
     [ -w "$g/cgroup.kill" ] && echo 1 >"$g/cgroup.kill"
@@ -128,6 +151,7 @@ trees() {
       case $pids in *" $2 "*|*" $3 "*|*" $4 "*) pids="$pids$p "; grown=1;; esac
     done
   done
+  note $pids
   for p in $pids; do
     read -r s <"/proc/$p/stat" || continue
     s=${s##*) }
@@ -139,7 +163,7 @@ n=0
 while [ $n -lt 200 ]; do
   alive=
   if [ "$run" ]; then trees; else groups "$@"; fi
-  [ "$alive" ] || exit 0
+  [ "$alive" ] || { forget; exit 0; }
   sleep 0.05
   n=$((n + 1))
 done 2>/dev/null

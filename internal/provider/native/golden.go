@@ -4,16 +4,13 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
-	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/observe"
 	"github.com/loadstone-perf/loadstone/internal/provider"
 	"github.com/loadstone-perf/loadstone/internal/provider/cgroup"
 	"github.com/loadstone-perf/loadstone/internal/provider/golden"
-	"github.com/loadstone-perf/loadstone/internal/provider/home"
 )
 
 func (i *Instance) store() golden.Store {
@@ -75,50 +72,3 @@ func (i *Instance) Sources() []observe.Source {
 
 // instances is where the native instances of a cache are.
 func instances(cache string) string { return filepath.Join(cache, "instances") }
-
-// Sweep removes what owners that died left below cache: their processes,
-// cgroups, instance directories and unfinished golden states. It returns the
-// paths that it removed. It touches nothing whose owner lives, and nothing
-// without Loadstone's mark.
-func Sweep(cache string) ([]string, error) {
-	dir, err := filepath.Abs(cache)
-	if err != nil {
-		return nil, fmt.Errorf("sweep %s: %w", cache, err)
-	}
-	removed, err := sweep(context.Background(), clock.Real{}, dir)
-	if err != nil {
-		return removed, fmt.Errorf("sweep %s: %w", cache, err)
-	}
-	return removed, nil
-}
-
-func sweep(ctx context.Context, clk clock.Clock, cache string) ([]string, error) {
-	removed, err := home.Sweep(ctx, clk, instances(cache), func(ctx context.Context, dir string, m home.Mark, sameBoot bool) ([]string, error) {
-		if !sameBoot {
-			return nil, nil
-		}
-		return clean(ctx, clk, dir, m)
-	})
-	gone, goldenErr := golden.Sweep(cache)
-	return append(removed, gone...), errors.Join(err, goldenErr)
-}
-
-// clean kills what a dead owner's instance still runs and removes its cgroups.
-func clean(ctx context.Context, clk clock.Clock, dir string, m home.Mark) (removed []string, err error) {
-	if err := cgroup.KillTrees(ctx, clk, filepath.Join(dir, "run")); err != nil {
-		return nil, err
-	}
-	for _, cg := range m.Cgroups {
-		if filepath.Base(cg) != cgroup.Name(m.ID) || !cgroup.IsCgroup(cg) {
-			continue
-		}
-		if err := cgroup.KillDir(ctx, clk, cg); err != nil {
-			return removed, err
-		}
-		if err := cgroup.RemoveDir(ctx, clk, cg); err != nil {
-			return removed, err
-		}
-		removed = append(removed, cg)
-	}
-	return removed, nil
-}

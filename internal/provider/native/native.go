@@ -36,11 +36,12 @@
 // write end Loadstone holds. When Loadstone ends in any way, the kill signal
 // included, the kernel closes the pipe, and the watchdog kills whatever is in
 // the instance's cgroups (without cgroups: in the trees of the processes that
-// were started). A process that is between fork and its cgroup at that moment
+// were started), and removes the shared memory that these had under names of
+// the system's, which would stay for ever. A process that is between fork and its cgroup at that moment
 // looks at its parent after it has entered, finds another one, and gives up.
 // It also removes the cgroups. The directories of a dead owner, and whatever
 // a watchdog that was killed too has left, are removed by Sweep, which
-// Provision calls first. Without cgroups, a process that leaves its parent,
+// Provision calls first, and by 'loadstone clean' (Leftovers). Without cgroups, a process that leaves its parent,
 // group and session (a daemon) escapes; no database server does this when it
 // is started in the foreground.
 //
@@ -161,6 +162,7 @@ func (i *Instance) make(ctx context.Context, name string) error {
 		func() (err error) { i.group, err = i.places.Plan(i.home.ID, i.shape); return err },
 		func() error { return i.home.Announce(func(m *home.Mark) { m.Cgroups = i.group.Dirs() }) },
 		func() error { return i.group.Create(i.shape, i.Dir(), i.user.Own) },
+		func() error { return i.markGroup() },
 		func() (err error) { i.watch, err = startWatchdog(i.group, i.home); return err },
 		func() error { return i.prove(ctx) },
 		func() error { return i.proveLogs(ctx) },
@@ -202,6 +204,9 @@ func (i *Instance) Close(ctx context.Context) error {
 	if err := i.group.Remove(ctx, i.clk); err != nil {
 		return fmt.Errorf("close %s: %w", i.home.ID, err)
 	}
+	if _, err := home.RemoveSockets(i.Dir(), i.user.UID); err != nil {
+		return fmt.Errorf("close %s: %w", i.home.ID, err)
+	}
 	if i.logs != nil {
 		if err := i.logs.Remove(); err != nil {
 			return fmt.Errorf("close %s: %w", i.home.ID, err)
@@ -214,11 +219,19 @@ func (i *Instance) Close(ctx context.Context) error {
 	return nil
 }
 
+// killAll kills what runs and removes what that shared.
 func (i *Instance) killAll(ctx context.Context) error {
+	shared := cgroup.SharedBy(running(i.home.Dir, i.home.Mark))
+	var err error
 	if i.group != nil {
-		return i.group.Kill(ctx, i.clk)
+		err = i.group.Kill(ctx, i.clk)
+	} else {
+		err = cgroup.KillTrees(ctx, i.clk, i.home.Run())
 	}
-	return cgroup.KillTrees(ctx, i.clk, i.home.Run())
+	if err != nil {
+		return err
+	}
+	return shared.Remove()
 }
 
 // prove runs one command in the instance and looks whether it was where it

@@ -23,9 +23,12 @@ func logsOn(volume string) string {
 // makeLogs makes the directory for the database's log, where one is asked for.
 func (i *Instance) makeLogs(ctx context.Context, name string) (err error) {
 	if dir := logsOn(i.shape.LogVolume); dir != "" {
-		i.logs, err = home.New(ctx, i.clk, instances(dir), name, i.user)
+		if i.logs, err = home.New(ctx, i.clk, instances(dir), name, i.user); err != nil {
+			return err
+		}
+		return i.home.Announce(func(m *home.Mark) { m.Elsewhere = append(m.Elsewhere, i.logs.Dir) })
 	}
-	return err
+	return nil
 }
 
 // proveLogs looks whether the instance's user can write where the log will be:

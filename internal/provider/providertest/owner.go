@@ -1,14 +1,12 @@
 package providertest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/loadstone-perf/loadstone/internal/provider"
@@ -24,6 +22,9 @@ func Main(m *testing.M, newProvider func() provider.Provider) {
 	cache := os.Getenv(roleVar)
 	if cache == "" {
 		os.Exit(m.Run())
+	}
+	if step := os.Getenv(stepVar); step != "" {
+		os.Exit(dieAt(newProvider(), cache, step))
 	}
 	if err := own(newProvider(), cache); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,7 +52,7 @@ func own(p provider.Provider, cache string) error {
 	}
 	told := owned{Dir: m.Dir()}
 	for range 2 {
-		_, pids, err := startServer(context.Background(), m)
+		_, pids, err := suite{}.startServer(context.Background(), m)
 		if err != nil {
 			return err
 		}
@@ -72,47 +73,17 @@ func killLeavesNothing(t *testing.T, s suite) {
 	if _, ok := s.provision(t, cache, provider.Shape{}).(provider.Machine); !ok {
 		t.Skip("instances of this provider run no programs")
 	}
-	owner := exec.CommandContext(t.Context(), os.Args[0])
-	owner.Env = append(os.Environ(), roleVar+"="+cache)
-	owner.Stderr = os.Stderr
-	stdin, err := owner.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	out, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("the owner said nothing: %v", err)
-	}
-	var told owned
-	if err := json.Unmarshal(line, &told); err != nil {
-		t.Fatal(err)
-	}
-	for _, pid := range told.PIDs {
-		if gone(pid) {
-			t.Fatalf("process %s does not even run", pid)
-		}
-	}
+	dead := startOwner(t, cache)
 	live := s.machine(t, cache, provider.Shape{})
-	if _, err := os.Stat(told.Dir); err != nil {
+	if _, err := os.Stat(dead.told.Dir); err != nil {
 		t.Fatalf("a provision swept an instance whose owner lives: %v", err)
 	}
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = owner.Wait()
-	for _, pid := range told.PIDs {
+	dead.kill(t)
+	for _, pid := range dead.told.PIDs {
 		eventually(t, "process "+pid+" ends with its owner", func() bool { return gone(pid) })
 	}
 	s.provision(t, cache, provider.Shape{})
-	if _, err := os.Stat(told.Dir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(dead.told.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory of a dead owner stays: %v", err)
 	}
 	if got := sh(t, live, "echo alive"); got != "alive" {

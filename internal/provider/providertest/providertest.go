@@ -28,6 +28,9 @@ const patience = 30 * time.Second
 type suite struct {
 	new   func() provider.Provider
 	cache string // a directory that instances' users may enter
+	// given is the one instance that the tests share; nil where each makes its
+	// own. Its processes and files are its own kernel's.
+	given provider.Instance
 }
 
 // Run runs the suite. Each test gets a cache directory of its own below
@@ -61,6 +64,31 @@ func Run(t *testing.T, newProvider func() provider.Provider, cache string) {
 		{"SnapshotNeedsAnIdleInstance", snapshotNeedsAnIdleInstance},
 		{"SnapshotsAtTheSameTime", snapshotsAtTheSameTime},
 		{"KillLeavesNothing", killLeavesNothing},
+		{"KilledAtEveryStep", killedAtEveryStep},
+		{"LeftoversAreFoundAndRemoved", leftoversAreFoundAndRemoved},
+		{"LivingAreNotRemoved", livingAreNotRemoved},
+		{"DeadInMidTrial", deadInMidTrial},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+// RunOn runs what of the suite one instance is enough for: for virtual machines,
+// each of which takes long to boot. The last test ends the instance from outside
+// and closes it. cache is where it was made.
+func RunOn(t *testing.T, newProvider func() provider.Provider, cache string, given provider.Instance) {
+	s := suite{new: newProvider, cache: cache, given: given}
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, suite)
+	}{
+		{"CheckNamesTheKnob", checkNamesTheKnob},
+		{"NamesAreChecked", namesAreChecked},
+		{"CommandsAreUnprivileged", commandsAreUnprivileged},
+		{"CommandsThatAreNotThereFail", commandsThatAreNotThereFail},
+		{"CancelKillsTheWholeCommand", cancelKillsTheWholeCommand},
+		{"CountersCountTheCPU", countersCountTheCPU},
+		{"DeadInMidTrial", deadInMidTrial},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -103,6 +131,9 @@ func (s suite) dir(t *testing.T) string {
 // provision makes an instance that is closed with the test.
 func (s suite) provision(t *testing.T, cache string, shape provider.Shape) provider.Instance {
 	t.Helper()
+	if s.given != nil {
+		return s.given
+	}
 	p := s.new()
 	if problems := p.Check(t.Context(), shape); len(problems) > 0 {
 		missing(t, problems[0].Knob+": "+problems[0].Reason)
@@ -170,6 +201,16 @@ func leftovers(t *testing.T, cache string) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// ended says whether a process that startServer told of has ended, asking the
+// kernel that it is of.
+func (s suite) ended(t *testing.T, m provider.Machine, pid string) bool {
+	t.Helper()
+	if s.given == nil {
+		return gone(pid)
+	}
+	return m.Command(t.Context(), "sh", "-c", "kill -0 "+pid).Run() != nil
 }
 
 // gone says whether no process with this id lives; one that has ended but was

@@ -227,7 +227,7 @@ func snapshotNeedsAnIdleInstance(t *testing.T, s suite) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cmd, _, err := startServer(ctx, k)
+	cmd, _, err := s.startServer(ctx, k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,8 +73,10 @@ type pool struct {
 type classPages struct {
 	misses float64 // a transaction, on average
 	writes float64
-	miss   pick // stratum of a miss
-	write  pick // stratum of a changed page
+	reads  poisson // misses of one transaction
+	change poisson // its writes
+	miss   pick    // stratum of a miss
+	write  pick    // stratum of a changed page
 }
 
 // PoolUsage is what a buffer cache has done since time 0, in pages.
@@ -164,9 +166,21 @@ func newPool(d *Database, pages float64) *pool {
 		}
 		cp := classPages{miss: newPick(miss), write: newPick(change[c])}
 		cp.misses, cp.writes = cp.miss.total(), cp.write.total()
+		cp.reads, cp.change = newPoisson(cp.misses), newPoisson(cp.writes)
 		p.classes = append(p.classes, cp)
 	}
 	return p
+}
+
+// Misses is how many pages a transaction of each class of d accesses, on
+// average, that are not in a cache of so many pages.
+func Misses(d *Database, pages float64) []float64 {
+	p := newPool(d, pages)
+	out := make([]float64, len(p.classes))
+	for i := range out {
+		out[i] = p.classes[i].misses
+	}
+	return out
 }
 
 // page draws a page of stratum i and returns its number in the database.
@@ -208,20 +222,38 @@ func (p *pool) evict(r *rng.Stream) (stratum int, write bool) {
 	return i, true
 }
 
-// poisson draws a Poisson number: by products of uniforms for small means, and
-// as a sum of halves for large ones.
-func poisson(mean float64, r *rng.Stream) int {
-	n := 0
-	for mean > 30 {
-		// The time of the k-th arrival is a gamma number; here a sum of
-		// independent Poisson numbers is simpler and as exact.
-		n += poisson(15, r)
-		mean -= 15
+// poisson draws Poisson numbers of one mean: by products of uniforms, and for
+// large means as a sum of parts, because the time of the k-th arrival would be
+// a gamma number and independent Poisson numbers add up as exactly.
+type poisson struct {
+	parts int
+	part  float64 // probability of none, of each part
+	none  float64 // and of the rest
+}
+
+// poissonPart is the mean of a part.
+const poissonPart = 15
+
+func newPoisson(mean float64) poisson {
+	p := poisson{part: math.Exp(-poissonPart)}
+	for ; mean > 2*poissonPart; mean -= poissonPart {
+		p.parts++
 	}
-	limit, x := math.Exp(-mean), r.Float64()
-	for x > limit {
+	p.none = math.Exp(-mean)
+	return p
+}
+
+func (p poisson) draw(r *rng.Stream) (n int) {
+	for range p.parts {
+		n += arrivals(p.part, r)
+	}
+	return n + arrivals(p.none, r)
+}
+
+// arrivals counts uniforms until their product falls below limit.
+func arrivals(limit float64, r *rng.Stream) (n int) {
+	for x := r.Float64(); x > limit; x *= r.Float64() {
 		n++
-		x *= r.Float64()
 	}
 	return n
 }

@@ -110,6 +110,14 @@ func (s *System) hypervisor(x *instance, requests, packets float64) {
 	s.CPUs[g.node].Submit(g.client, backgroundTask, host.Demand{Compute: host.Nanos(work)})
 }
 
+// driver brings the load generator's work for one transaction of x.
+func (s *System) driver(x *instance) {
+	if k := x.cfg.Driver; k > 0 && x.cfg.Costs.Driver >= 1 {
+		g := s.guests[k-1]
+		s.CPUs[g.node].Submit(g.client, backgroundTask, host.Demand{Compute: host.Nanos(x.cfg.Costs.Driver)})
+	}
+}
+
 // backgroundTask is the task of work whose end nobody waits for.
 const backgroundTask = 1<<31 - 1
 

@@ -12,6 +12,7 @@ import (
 // processor work with reads between them, hot rows being locked half-way; the
 // log's latch and the log's write, where it wrote; answer over the network.
 type session struct {
+	at       place
 	instance int32
 	class    int32
 	draw     rng.Stream
@@ -24,7 +25,29 @@ type session struct {
 	wanted   int32             // of them
 	taken    int32
 	since    int64 // when the wait under way began
+	began    int64 // when the burst or the read under way began
+
+	script Script // nil draws classes by weight
+	step   Step   // of the script
+	number int    // of the user in its instance
+	extra  bool   // beside those whom the load asks for
+	inUnit bool   // a unit of work is under way
 }
+
+// place is where a session is.
+type place uint8
+
+const (
+	away    place = iota // thinks, or is a connection without work
+	sending              // its request is on the way
+	working              // on the processors, or waits for them
+	reading              // waits for the disk
+	locking              // waits for a hot row
+	latching
+	logging   // waits for the log's write
+	answering // its answer is on the way
+	nPlaces
+)
 
 type lockRow struct{ hot, row int32 }
 
@@ -38,14 +61,26 @@ func (s *System) startUsers(x *instance) {
 	if l.Rate > 0 {
 		n = l.Connections
 	}
-	for i := range n {
+	var scripts func(user int) Script
+	if l.Cast != nil {
+		seed := s.sim.Stream(rng.Name("cast"), uint64(x.id))
+		scripts = l.Cast(seed.Uint64())
+	}
+	for i := range n + l.Extra {
 		id := int32(len(s.sessions))
-		s.sessions = append(s.sessions, session{instance: x.id, draw: s.sim.Stream(rng.Name("user"), uint64(x.id), uint64(i))})
-		if l.Rate > 0 {
-			x.free = append(x.free, id)
-			continue
+		u := session{instance: x.id, draw: s.sim.Stream(rng.Name("user"), uint64(x.id), uint64(i)), number: i, extra: i >= n}
+		if scripts != nil {
+			u.script = scripts(i)
 		}
-		s.sim.After(int64(float64(l.Ramp)*float64(i)/float64(n)), s.kinds.think, id, 0)
+		s.sessions = append(s.sessions, u)
+		switch {
+		case u.extra:
+			s.sim.After(0, s.kinds.think, id, thinkAsks)
+		case l.Rate > 0:
+			x.free = append(x.free, id)
+		default:
+			s.sim.After(int64(float64(l.Ramp)*float64(i)/float64(n)), s.kinds.think, id, thinkAsks)
+		}
 	}
 	if l.Rate > 0 {
 		x.arrival = s.sim.Stream(rng.Name("arrivals"), uint64(x.id))
@@ -55,6 +90,9 @@ func (s *System) startUsers(x *instance) {
 
 // gap draws the time to the next arrival at full rate.
 func (x *instance) gap() int64 {
+	if x.cfg.Load.Constant {
+		return int64(math.Round(1e9 / x.cfg.Load.Rate))
+	}
 	return int64(math.Round(x.arrival.Exp(1e9 / x.cfg.Load.Rate)))
 }
 
@@ -73,13 +111,24 @@ func (s *System) arrive(id int32, _ int64) {
 	}
 	i := x.free[n-1]
 	x.free = x.free[:n-1]
+	if s.sessions[i].script != nil {
+		s.ask(i, now)
+		return
+	}
 	s.sessions[i].intended = now
 	s.send(i)
 }
 
 // wake is the end of a user's think time.
-func (s *System) wake(i int32, _ int64) {
-	s.sessions[i].intended = s.sim.Now()
+func (s *System) wake(i int32, what int64) {
+	u := &s.sessions[i]
+	switch {
+	case u.script == nil:
+		u.intended = s.sim.Now()
+	case what == thinkAsks:
+		s.ask(i, s.sim.Now())
+		return
+	}
 	s.send(i)
 }
 
@@ -87,14 +136,21 @@ func (s *System) wake(i int32, _ int64) {
 func (s *System) send(i int32) {
 	u := &s.sessions[i]
 	x := s.instances[u.instance]
-	u.start = s.sim.Now()
-	u.class = int32(x.mix.draw(&u.draw))
+	u.start, u.at = s.sim.Now(), sending
+	if u.class = int32(u.step.Class); u.script == nil {
+		u.class = int32(x.mix.draw(&u.draw))
+		u.step.Last = true
+	}
 	c := &x.cfg.Database.Classes[u.class]
-	x.busy++
+	if !u.inUnit {
+		u.inUnit = true
+		x.busy++
+	}
 	packets := s.count(x, c.RequestBytes, c.RoundTrips, &x.usage.PacketsIn, &x.usage.BytesIn)
 	both := packets + x.packetsOf(c.ResponseBytes, c.RoundTrips)
 	s.plan(x, u, c, both)
 	s.hypervisor(x, 0, both)
+	s.driver(x)
 	x.line.in.Arrive(int64(i), x.nic.SendNanos(c.RequestBytes))
 }
 
@@ -117,7 +173,7 @@ func (s *System) plan(x *instance, u *session, c *Class, packets float64) {
 	k, p := x.cfg.Costs, &x.pool.classes[u.class]
 	reads := 0
 	if p.misses > 0 {
-		reads = poisson(p.misses, &x.draw)
+		reads = p.reads.draw(&x.draw)
 	}
 	rate := x.packets.add(packets, s.sim.Now())
 	interrupts := packets
@@ -173,18 +229,19 @@ func (s *System) next(i int32) {
 	}
 	if u.burst < u.bursts {
 		u.burst++
+		u.at, u.began = working, s.sim.Now()
 		s.CPUs[x.guest.node].Submit(x.guest.client, i, u.demand)
 		return
 	}
 	c := &x.cfg.Database.Classes[u.class]
 	if p := &x.pool.classes[u.class]; p.writes > 0 {
-		x.pool.change(int(u.class), poisson(p.writes, &x.draw), &x.draw)
+		x.pool.change(int(u.class), p.change.draw(&x.draw), &x.draw)
 	}
 	if c.LogBytes == 0 {
 		s.committed(i)
 		return
 	}
-	u.since = s.sim.Now()
+	u.since, u.at = s.sim.Now(), latching
 	x.latch.Arrive(int64(i), int64(x.cfg.Costs.Latch+c.LogBytes*x.cfg.Costs.LatchByte))
 }
 
@@ -194,11 +251,13 @@ func (s *System) cpuDone(task int32) {
 		return
 	}
 	u := &s.sessions[task]
+	x := s.instances[u.instance]
+	x.usage.BurstNanos += s.sim.Now() - u.began
 	if u.burst == u.bursts {
 		s.next(task)
 		return
 	}
-	x := s.instances[u.instance]
+	u.began = s.sim.Now()
 	if victim, write := x.pool.evict(&x.draw); write {
 		s.writePage(x, victim)
 		s.background(x, 1)
@@ -206,12 +265,17 @@ func (s *System) cpuDone(task int32) {
 	size := int64(x.cfg.Database.PageBytes)
 	stratum := x.pool.classes[u.class].miss.draw(&x.draw)
 	x.pool.usage.Reads++
+	u.at = reading
 	s.hypervisor(x, 1, 0)
 	s.Storage.Submit(x.data, false, x.pool.page(x.cfg.Database, stratum, &x.draw)*size, size, int64(task))
 }
 
 // read is the end of a read.
-func (s *System) read(i int32) { s.next(i) }
+func (s *System) read(i int32) {
+	u := &s.sessions[i]
+	s.instances[u.instance].usage.ReadNanos += s.sim.Now() - u.began
+	s.next(i)
+}
 
 // lock takes the rows of session i that it has not yet, and says whether it
 // has them all; if not, it waits for one.
@@ -221,7 +285,7 @@ func (s *System) lock(x *instance, i int32) bool {
 		r := u.rows[u.taken]
 		l := &x.locks[r.hot][r.row]
 		if l.held {
-			u.since = s.sim.Now()
+			u.since, u.at = s.sim.Now(), locking
 			l.wait.Push(i)
 			return false
 		}
@@ -255,7 +319,7 @@ func (s *System) latched(i int32) {
 	u := &s.sessions[i]
 	x := s.instances[u.instance]
 	x.usage.LatchNanos += s.sim.Now() - u.since
-	u.since = s.sim.Now()
+	u.since, u.at = s.sim.Now(), logging
 	s.harden(x, i, x.cfg.Database.Classes[u.class].LogBytes)
 }
 
@@ -264,6 +328,7 @@ func (s *System) committed(i int32) {
 	u := &s.sessions[i]
 	x := s.instances[u.instance]
 	c := &x.cfg.Database.Classes[u.class]
+	u.at = answering
 	if c.LogBytes > 0 {
 		x.usage.CommitNanos += s.sim.Now() - u.since
 	}
@@ -287,12 +352,19 @@ func (s *System) finish(i int32, _ int64) {
 	u := &s.sessions[i]
 	x := s.instances[u.instance]
 	c := &x.cfg.Database.Classes[u.class]
-	x.busy--
+	u.at = away
+	if u.step.Last {
+		u.inUnit = false
+		x.busy--
+	}
 	x.usage.Done[u.class]++
 	now := s.sim.Now()
-	s.done(Done{Instance: int(x.id), Class: int(u.class), Intended: u.intended, Start: u.start, End: now,
-		RolledBack: c.RolledBack > 0 && u.draw.Float64() < c.RolledBack})
+	undone := c.RolledBack > 0 && u.draw.Float64() < c.RolledBack
+	s.done(Done{Instance: int(x.id), User: u.number, Class: int(u.class), Intended: u.intended, Start: u.start, End: now,
+		RolledBack: undone, Planned: u.step.Keying + u.step.Think, Last: u.step.Last, Untimed: u.step.Untimed})
 	switch l := x.cfg.Load; {
+	case u.script != nil:
+		s.scripted(i, undone)
 	case l.Rate > 0 && x.backlog.Len() > 0:
 		u.intended = x.backlog.Pop()
 		s.send(i)

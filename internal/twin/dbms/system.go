@@ -18,7 +18,10 @@ type Config struct {
 	// Kernel is 1 + the number of the guest, on the same node, that does the
 	// hypervisor's part of its I/O where a thread idles; where none does, and
 	// with 0, that falls to Guest.
-	Kernel   int
+	Kernel int
+	// Driver is 1 + the number of the guest, on the same node, that does the
+	// load generator's part of each transaction; with 0, users take no processor.
+	Driver   int
 	Database *Database
 	Buffer   unit.Bytes // of the buffer cache
 	// GuestPages and HostPages back the memory; PageCosts says what a miss of
@@ -41,6 +44,9 @@ type Costs struct {
 	// HostIO and HostPacket are the hypervisor's part of a disk request and of
 	// a packet: nobody waits for it, but it takes processors. 0 for a process.
 	HostIO, HostPacket float64
+	// Driver is what a transaction takes of the load generator, where it runs on
+	// the same host. Users wait for it in the network's latency.
+	Driver float64
 	// DiskInterrupt is how many disk completions share one interrupt; 0 is 1.
 	DiskInterrupt float64
 	// Latch is how long one commit holds the log's latch, and LatchByte what
@@ -66,14 +72,27 @@ type Load struct {
 	Rate        float64
 	Connections int
 	Ramp        time.Duration // over which the load grows evenly from nothing
+	Constant    bool          // arrivals come evenly spaced
+	// Cast makes the users of one run, or what its connections do, from a seed: a
+	// function that gives the script of each by its number from 0. Where it is
+	// nil, classes are drawn by their weights, with think times of mean Think.
+	// Extra users have the numbers after the others and work by themselves from
+	// the beginning on: they need a Cast.
+	Cast  func(seed uint64) func(user int) Script
+	Extra int
 }
 
 // Done is one transaction that has ended. Times are in nanoseconds.
 type Done struct {
 	Instance, Class int
+	User            int   // that of its instance, from 0
 	Intended        int64 // when its user wanted it
 	Start, End      int64
 	RolledBack      bool
+	// Of users with a script: the keying and think times around it; whether it
+	// ends a unit of work; and whether its time is not part of the unit's.
+	Planned       int64
+	Last, Untimed bool
 }
 
 // Usage is what an instance has done since time 0.
@@ -85,13 +104,15 @@ type Usage struct {
 	LockNanos          int64 // waited for hot rows
 	LatchNanos         int64 // waited for and held the log's latch
 	CommitNanos        int64 // waited for the log's writes
+	ReadNanos          int64 // waited for reads
+	BurstNanos         int64 // bursts of transactions ran or waited for a processor
 	PacketsIn          float64
 	PacketsOut         float64
 	BytesIn, BytesOut  float64
 	NetworkInterrupts  float64
 	DiskInterrupts     float64
 	Backlog            int   // arrivals that wait for a connection now
-	Busy               int   // transactions under way now
+	Busy               int   // units of work under way now; without scripts, transactions
 	Data, Log          int32 // its volumes
 	Checkpoints        int64
 	CheckpointsOverdue int64 // that had not ended when the next was due
@@ -130,6 +151,13 @@ func New(sim *des.Sim, h *host.Host, cfg host.Scheduler, done func(Done)) *Syste
 		request:    sim.Handle(s.begin),
 		reply:      sim.Handle(s.finish),
 		checkpoint: sim.Handle(s.checkpointStep),
+	}
+	if checkEveryEvent {
+		sim.Inspect(func() {
+			if err := s.Check(); err != nil {
+				panic(fmt.Sprintf("dbms: at %d ns: %v", sim.Now(), err))
+			}
+		})
 	}
 	return s
 }
@@ -205,14 +233,14 @@ func (c *Config) validate(guests int) error {
 	l := c.Load
 	open := l.Rate > 0
 	if (l.Users > 0) == open || l.Users < 0 || l.Users > maxUsers || l.Connections > maxUsers ||
-		open && (l.Connections < 1 || l.Think != 0) || l.Think < 0 || l.Ramp < 0 || !(l.Rate >= 0 && l.Rate < 1e9) {
+		open && (l.Connections < 1 || l.Think != 0) || l.Extra < 0 || l.Extra > maxUsers || l.Extra > 0 && l.Cast == nil || l.Think < 0 || l.Ramp < 0 || !(l.Rate >= 0 && l.Rate < 1e9) {
 		fault("load %+v: either users, or a rate and connections", l)
 	}
 	k := c.Costs
-	if c.Kernel < 0 || c.Kernel > guests {
-		fault("kernel guest %d of %d", c.Kernel-1, guests)
+	if c.Kernel < 0 || c.Kernel > guests || c.Driver < 0 || c.Driver > guests {
+		fault("kernel guest %d and driver %d of %d", c.Kernel-1, c.Driver-1, guests)
 	}
-	for _, x := range []float64{k.IO, k.Packet, k.Interrupt, k.HostIO, k.HostPacket, k.DiskInterrupt, k.Latch, k.LatchByte, c.Checkpoint.BytesPerSecond} {
+	for _, x := range []float64{k.IO, k.Packet, k.Interrupt, k.HostIO, k.HostPacket, k.Driver, k.DiskInterrupt, k.Latch, k.LatchByte, c.Checkpoint.BytesPerSecond} {
 		if !(x >= 0 && x < 1e12) {
 			fault("cost %g", x)
 		}

@@ -50,6 +50,7 @@ type Sim struct {
 	handlers []Handler
 	timers   []timer
 	count    uint64
+	inspect  func()
 }
 
 // New returns a simulation at time 0 whose streams come from seed.
@@ -60,6 +61,10 @@ func (s *Sim) Now() int64 { return s.now }
 
 // Events is how many events have been handled.
 func (s *Sim) Events() uint64 { return s.count }
+
+// Inspect has f called after every event, to check what must always hold; nil
+// ends that. f may look at the model, but change nothing.
+func (s *Sim) Inspect(f func()) { s.inspect = f }
 
 // Pending is how many events wait, timers that are set included.
 func (s *Sim) Pending() int { return s.queue.n }
@@ -150,4 +155,7 @@ func (s *Sim) handle(e *node) {
 		k, a, b = t.kind, t.a, t.b
 	}
 	s.handlers[k](a, b)
+	if s.inspect != nil {
+		s.inspect()
+	}
 }

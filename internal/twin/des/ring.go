@@ -34,6 +34,14 @@ func (r *Ring[T]) Pop() T {
 	return x
 }
 
+// At returns the element of that place in the queue, from 0 to Len-1.
+func (r *Ring[T]) At(i int) T {
+	if i < 0 || i >= r.size {
+		panic("des: place outside a ring")
+	}
+	return r.buf[(r.head+i)&(len(r.buf)-1)]
+}
+
 // Peek returns the first element, of which there must be one, and leaves it.
 func (r *Ring[T]) Peek() T {
 	if r.size == 0 {

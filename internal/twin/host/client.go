@@ -105,8 +105,11 @@ type client struct {
 	period    int64
 	throttled bool
 	submitted Work
+	brought   int64 // bursts
 	completed int64
+	putAway   int64 // times that a task was put away
 	consumed  Work
+	since     int64 // when the client was added
 }
 
 // AddClient admits a client and returns its number.
@@ -129,7 +132,7 @@ func (c *CPU) AddClient(spec Client) (int, error) {
 			spec.Shares = 1000 * float64(spec.CPUs)
 		}
 	}
-	cl := &client{spec: spec, allowed: c.masks(spec.Affinity), entitled: 1}
+	cl := &client{spec: spec, allowed: c.masks(spec.Affinity), entitled: 1, since: c.sim.Now()}
 	id := int32(len(c.clients))
 	c.clients = append(c.clients, cl)
 	c.placeNodes(cl)

@@ -108,6 +108,7 @@ func NewCPU(sim *des.Sim, hw Processor, cfg Scheduler, done func(task int32)) *C
 func (c *CPU) Submit(client int, task int32, d Demand) {
 	cl := c.clients[client]
 	cl.submitted += d.Compute + d.Memory
+	cl.brought++
 	if f := c.finishing; f != none && int(c.entities[f].client) == client && c.entities[f].task == none {
 		c.load(f, task, d)
 		return
@@ -244,8 +245,7 @@ func (c *CPU) stop(e int32, to State) (t int32) {
 	x := &c.entities[e]
 	c.settle(x)
 	c.sim.Stop(x.timer)
-	x.left.Compute = x.left.Compute.scale(x.togo, x.total)
-	x.left.Memory = x.left.Memory.scale(x.togo, x.total)
+	c.putAway(x)
 	x.cold = x.cold.scale(x.togo, x.total)
 	t = x.thread
 	th := &c.threads[t]
@@ -262,6 +262,13 @@ func (c *CPU) stop(e int32, to State) (t int32) {
 	c.become(x, to)
 	c.pace(th.sibling)
 	return t
+}
+
+// putAway works out what is left of x's task at the end of a stint.
+func (c *CPU) putAway(x *entity) {
+	x.left.Compute = x.left.Compute.scale(x.togo, x.total)
+	x.left.Memory = x.left.Memory.scale(x.togo, x.total)
+	c.clients[x.client].putAway++
 }
 
 // preempt stops a running entity against its will: its caches will be cold.
@@ -309,8 +316,7 @@ func (c *CPU) endSlice(e int32) {
 	x := &c.entities[e]
 	x.sliceEnd = c.sim.Now() + c.cfg.Quantum
 	if cl := c.clients[x.client]; cl.guest.Len() > 0 {
-		x.left.Compute = x.left.Compute.scale(x.togo, x.total)
-		x.left.Memory = x.left.Memory.scale(x.togo, x.total)
+		c.putAway(x)
 		cl.guest.Push(waiting{x.task, x.left})
 		w := cl.guest.Pop()
 		x.task, x.left, x.cold = w.task, w.demand, 0

@@ -22,7 +22,12 @@ import (
 //	         write-cache, read-cache, cache-time, extent, promote}
 //	nics:
 //	  NAME: {rate: 10Gb/s, latency: 30us, queues: 1, mtu: 1500, interrupts: 8000}
-func Parse(name string, src []byte) (*Host, error) {
+func Parse(name string, src []byte) (*Host, error) { return ParseWith(name, src, nil) }
+
+// ParseWith is Parse for a file that holds more than a host: more, where it is
+// not nil, takes the other entries from the file's own section. The host it
+// gets holds what could be read, faults apart.
+func ParseWith(name string, src []byte, more func(*Host, Section)) (*Host, error) {
 	r := &reader{file: name}
 	top := r.open(src)
 	if top == nil {
@@ -43,6 +48,9 @@ func Parse(name string, src []byte) (*Host, error) {
 	top.named("devices", false, func(name string, s *section) { devices[name] = readDevice(name, s) })
 	top.named("stores", false, func(name string, s *section) { h.Stores = append(h.Stores, readStore(name, s, devices)) })
 	top.named("nics", false, func(name string, s *section) { h.NICs = append(h.NICs, readNIC(name, s)) })
+	if more != nil {
+		more(h, Section{top})
+	}
 	top.done()
 	if err := r.err(); err != nil {
 		return nil, err

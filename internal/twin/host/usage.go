@@ -74,3 +74,11 @@ func (c *CPU) Idle() (n int) {
 	}
 	return n
 }
+
+// Bursts is how many bursts of all clients are under way or wait in a guest.
+func (c *CPU) Bursts() (n int) {
+	for _, cl := range c.clients {
+		n += cl.busy + cl.guest.Len()
+	}
+	return n
+}

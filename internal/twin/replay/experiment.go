@@ -360,7 +360,7 @@ func (m *Model) machines(sc *twin.Scenario, x *Experiment, i int, names map[stri
 		sc.Guests = append(sc.Guests, twin.Guest{Node: node, Client: c})
 		for k := range int(mc.Instances.or(1, names)) {
 			cfg := x.instance(mc, names)
-			cfg.Name, cfg.Guest = fmt.Sprintf("database %d.%d.%d", i, n, k), len(sc.Guests)-1
+			cfg.Name, cfg.Guest = fmt.Sprintf("%s%d.%d", databaseName(i), n, k), len(sc.Guests)-1
 			cfg.Database = m.Databases[at].database(names)
 			if x.Kernel.value(names) >= 1 {
 				cfg.Kernel = node + 1
@@ -369,6 +369,9 @@ func (m *Model) machines(sc *twin.Scenario, x *Experiment, i int, names map[stri
 		}
 	}
 }
+
+// databaseName begins the names of the databases of Experiment.Machines[i].
+func databaseName(i int) string { return fmt.Sprintf("database %d.", i) }
 
 // instance is what all databases of a machine have alike.
 func (x *Experiment) instance(mc *Machine, names map[string]float64) dbms.Config {
@@ -394,7 +397,7 @@ func (x *Experiment) instance(mc *Machine, names map[string]float64) dbms.Config
 type Hosts func(name string) (*host.Host, error)
 
 // outputs are what formulas may read of an experiment.
-var outputs = []string{"tps", "opm", "fairness", "resp_ms", "iops", "reads", "writes", "mb", "io_ms", "cpu_pct", "cores_pct", "work",
+var outputs = []string{"tps", "tps_first", "opm", "fairness", "resp_ms", "iops", "reads", "writes", "mb", "io_ms", "cpu_pct", "cores_pct", "work",
 	"guest_pct", "rx_pps", "tx_pps", "rx_mbit", "tx_mbit", "disk_irq", "net_irq", "ready_pct", "costop_pct", "hit_pct",
 	"gbps", "cores", "per_core", "delivered_pps", "wire_pps"}
 
@@ -436,10 +439,13 @@ func (x *Experiment) read(sc twin.Scenario, s twin.Summary) map[string]float64 {
 			}
 		}
 	}
-	least, most, tps, resp := math.Inf(1), 0.0, 0.0, 0.0
+	least, most, tps, first, resp := math.Inf(1), 0.0, 0.0, 0.0, 0.0
 	for i, v := range s.PerSecond {
 		least, most, tps = min(least, v), max(most, v), tps+v
 		resp += v * s.Mean[i].Seconds() * 1000
+		if strings.HasPrefix(sc.Instances[i].Name, databaseName(0)) {
+			first += v
+		}
 	}
 	cpus := 0.0
 	for _, g := range sc.Guests {
@@ -448,6 +454,7 @@ func (x *Experiment) read(sc twin.Scenario, s twin.Summary) map[string]float64 {
 		}
 	}
 	set("tps", tps)
+	set("tps_first", first) // of the first entry of machines
 	set("opm", 60*tps)
 	set("fairness", least/most)
 	set("resp_ms", resp/tps)

@@ -363,28 +363,41 @@ func (c *checker) databases() {
 	for i := range c.doc.Databases {
 		d := &c.doc.Databases[i]
 		at := firstToken(d.at)
-		for _, t := range d.Tables {
-			c.formulas(t.Pages, t.Zipf, t.HotPages, t.HotAccesses)
-		}
-		for _, h := range d.Hot {
-			c.formulas(h.Rows)
-		}
+		c.formulas(d.formulas()...)
 		for _, k := range d.Classes {
-			c.formulas(k.Weight, k.ComputeNS, k.MemoryNS, k.Misses, k.LogB, k.RequestB, k.ResponseB, k.RoundTrips)
 			for _, t := range k.Touches {
-				c.formulas(t.Pages, t.Writes)
 				if !slices.ContainsFunc(d.Tables, func(x Table) bool { return x.Name == t.Table }) {
 					c.fault(at, "class %s touches %q, which is no table of %s", k.Name, t.Table, d.Name)
 				}
 			}
 			for _, l := range k.Locks {
-				c.formulas(l.Count)
 				if !slices.ContainsFunc(d.Hot, func(x Hot) bool { return x.Name == l.Rows }) {
 					c.fault(at, "class %s locks %q, which are no hot rows of %s", k.Name, l.Rows, d.Name)
 				}
 			}
 		}
 	}
+}
+
+// formulas lists all of d.
+func (d *Database) formulas() []Expr {
+	out := []Expr{d.PageB}
+	for _, t := range d.Tables {
+		out = append(out, t.Pages, t.Zipf, t.HotPages, t.HotAccesses)
+	}
+	for _, h := range d.Hot {
+		out = append(out, h.Rows)
+	}
+	for _, k := range d.Classes {
+		out = append(out, k.Weight, k.ComputeNS, k.MemoryNS, k.Misses, k.LogB, k.RequestB, k.ResponseB, k.RoundTrips)
+		for _, t := range k.Touches {
+			out = append(out, t.Pages, t.Writes)
+		}
+		for _, l := range k.Locks {
+			out = append(out, l.Count)
+		}
+	}
+	return out
 }
 
 func (c *checker) formulas(es ...Expr) {

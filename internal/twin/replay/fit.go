@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -27,6 +28,59 @@ type runner struct {
 	model   *Model
 	hosts   Hosts
 	workers int
+	depends map[string][]string // names that an experiment's results depend on
+	mu      sync.Mutex          // for known, which every worker reads and fills
+	known   map[string]map[string]float64
+}
+
+func newRunner(m *Model, hosts Hosts, workers int) *runner {
+	r := &runner{model: m, hosts: hosts, workers: workers, depends: map[string][]string{}, known: map[string]map[string]float64{}}
+	for i := range m.Experiments {
+		x := &m.Experiments[i]
+		r.depends[x.Name] = m.depends(x)
+	}
+	return r
+}
+
+// depends lists the names in the formulas of x and of its databases.
+func (m *Model) depends(x *Experiment) []string {
+	all := x.formulas()
+	for _, mc := range x.Machines {
+		for i := range m.Databases {
+			if m.Databases[i].Name == mc.Database {
+				all = append(all, m.Databases[i].formulas()...)
+			}
+		}
+	}
+	var out []string
+	for _, e := range all {
+		e.names(func(n string) { out = append(out, n) })
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// run gives the results of x. A run is a function of its formulas' values and
+// the seed, so one that was made before is not made again: a derivative moves
+// one name, and most experiments do not depend on it.
+func (r *runner) run(ctx context.Context, x *Experiment, values map[string]float64, seed uint64) (map[string]float64, error) {
+	key := fmt.Sprint(x.Name, seed)
+	for _, n := range r.depends[x.Name] {
+		key += fmt.Sprintf(" %x", values[n])
+	}
+	r.mu.Lock()
+	out, ok := r.known[key]
+	r.mu.Unlock()
+	if ok {
+		return out, nil
+	}
+	out, err := r.model.run(ctx, x, r.hosts, values, seed)
+	if err == nil {
+		r.mu.Lock()
+		r.known[key] = out
+		r.mu.Unlock()
+	}
+	return out, err
 }
 
 // need lists the experiments that formulas read, in the order of the file.
@@ -48,20 +102,24 @@ func (m *Model) need(reads []Expr) []*Experiment {
 	return out
 }
 
-// evaluate runs what reads need at these values and gives what they read, and
-// all results. known has results of the same values and seed, or is nil.
-func (r *runner) evaluate(ctx context.Context, reads []Expr, values map[string]float64, seed uint64, known map[string]float64) (got []float64, all map[string]float64, err error) {
+// evaluate runs what reads need at these values, on so many workers, and gives
+// what they read, and all results. known has results of the same values and
+// seed, or is nil.
+func (r *runner) evaluate(ctx context.Context, reads []Expr, values map[string]float64, seed uint64, known map[string]float64, workers int) (got []float64, all map[string]float64, err error) {
 	all = make(map[string]float64, len(values)+len(known))
 	maps.Copy(all, known)
 	maps.Copy(all, values)
-	for _, x := range r.model.need(reads) {
-		if _, done := all[x.Name+"."+x.mark()]; done {
-			continue
-		}
-		out, err := r.model.run(ctx, x, r.hosts, values, seed)
-		if err != nil {
-			return nil, nil, err
-		}
+	need := slices.DeleteFunc(r.model.need(reads), func(x *Experiment) bool {
+		_, done := all[x.Name+"."+x.mark()]
+		return done
+	})
+	results, err := des.Replicate(ctx, len(need), workers, func(ctx context.Context, i int) (map[string]float64, error) {
+		return r.run(ctx, need[i], values, seed)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, out := range results {
 		maps.Copy(all, out)
 	}
 	got = make([]float64, len(reads))
@@ -139,8 +197,8 @@ type state struct {
 // worst is the greatest residual without sign.
 func (s state) worst() float64 { return floats.Norm(s.res, math.Inf(1)) }
 
-func (r *runner) state(ctx context.Context, t target, p point, assumed map[string]float64) (state, error) {
-	read, all, err := r.evaluate(ctx, t.reads, r.model.values(p, assumed), t.seed, nil)
+func (r *runner) state(ctx context.Context, t target, p point, assumed map[string]float64, workers int) (state, error) {
+	read, all, err := r.evaluate(ctx, t.reads, r.model.values(p, assumed), t.seed, nil, workers)
 	if err != nil {
 		return state{}, err
 	}
@@ -175,7 +233,7 @@ func (r *runner) fit(ctx context.Context, t target) (*Fit, error) {
 	if len(m.Parameters) == 0 {
 		return &Fit{Values: assumed}, nil
 	}
-	now, err := r.state(ctx, t, m.start(), assumed)
+	now, err := r.state(ctx, t, m.start(), assumed, r.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +244,7 @@ func (r *runner) fit(ctx context.Context, t target) (*Fit, error) {
 				return nil, err
 			}
 		}
-		if now, err = r.step(ctx, t, f.jacobian, now, assumed); err != nil {
+		if now, err = r.step(ctx, t, f.jacobian, now, assumed, r.workers); err != nil {
 			return nil, err
 		}
 		if now.worst() < best.worst() {
@@ -212,10 +270,10 @@ func (r *runner) refit(ctx context.Context, t target, f *Fit, assumed map[string
 	if len(p) == 0 {
 		return assumed, nil, nil
 	}
-	now, err := r.state(ctx, t, p, assumed)
+	now, err := r.state(ctx, t, p, assumed, 1)
 	best := now
 	for n := 0; err == nil && n < rounds && now.worst() > fitTolerance; n++ {
-		if now, err = r.step(ctx, t, f.jacobian, now, assumed); err == nil && now.worst() < best.worst() {
+		if now, err = r.step(ctx, t, f.jacobian, now, assumed, 1); err == nil && now.worst() < best.worst() {
 			best = now
 		}
 	}
@@ -227,7 +285,7 @@ func (r *runner) derive(ctx context.Context, t target, now state, assumed map[st
 	columns, err := des.Replicate(ctx, len(now.at), r.workers, func(ctx context.Context, i int) ([]float64, error) {
 		q := slices.Clone(now.at)
 		q[i] += jacobianStep
-		moved, err := r.state(ctx, t, q, assumed)
+		moved, err := r.state(ctx, t, q, assumed, 1)
 		return moved.res, err
 	})
 	if err != nil {
@@ -244,7 +302,7 @@ func (r *runner) derive(ctx context.Context, t target, now state, assumed map[st
 
 // step goes to the solution of the linear model j, and half as far where that
 // made things worse. A slight pull keeps it where nothing has an effect.
-func (r *runner) step(ctx context.Context, t target, j *mat.Dense, now state, assumed map[string]float64) (next state, err error) {
+func (r *runner) step(ctx context.Context, t target, j *mat.Dense, now state, assumed map[string]float64, workers int) (next state, err error) {
 	var square, right, d mat.Dense
 	square.Mul(j.T(), j)
 	for i := range now.at {
@@ -261,7 +319,7 @@ func (r *runner) step(ctx context.Context, t target, j *mat.Dense, now state, as
 			q[i] -= scale * min(max(d.At(i, 0), -maxStep), maxStep)
 			q[i] = min(max(q[i], math.Log(x.Low)), math.Log(x.High))
 		}
-		next, err = r.state(ctx, t, q, assumed)
+		next, err = r.state(ctx, t, q, assumed, workers)
 		if err != nil || floats.Dot(next.res, next.res) <= 1.2*floats.Dot(now.res, now.res) {
 			return next, err
 		}

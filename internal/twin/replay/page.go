@@ -21,6 +21,7 @@ type Summary struct {
 	Orders                int // orderings, bounds and likenesses
 	Right, Ties, Wrong    int // of these
 	Covered               int // numbers within their 90 % interval
+	Drawn                 int // numbers that the draws alone cover
 }
 
 // Summarize counts over results.
@@ -40,6 +41,9 @@ func Summarize(results ...*Result) Summary {
 			all = append(all, e)
 			if o.Covered() {
 				s.Covered++
+			}
+			if o.CoveredByDraws() {
+				s.Drawn++
 			}
 			if o.Ratio {
 				s.Ratios++
@@ -134,13 +138,17 @@ func Page(results []*Result, o Options) []byte {
 	p := &page{}
 	p.line("# The published studies, calculated again")
 	p.line("")
-	p.line("SIMULATED: every number of ours on this page is calculated by the twin (docs/adr/0009-twin.md), not measured. `make replay` writes the page from `studies/*/replay.yaml` and `hosts/*.yaml`: %d draws, seed %d.", o.Draws, o.Seed)
+	p.line("SIMULATED: every number of ours on this page is calculated by the [twin](adr/0009-twin.md), not measured. `make replay` writes the page from `studies/*/replay.yaml` and `hosts/*.yaml`: %d draws, seed %d.", o.Draws, o.Seed)
 	p.failures(results)
 	p.summary(results)
 	p.line("")
 	p.line("## How to read it")
 	p.line("")
-	p.line("Each published number either sets a parameter (calibrated), is predicted, or is left out with a reason; which is which was fixed before the first calculation, and a number that changed sides since says so. Predictions are read by nothing but this page. The interval holds 90 %% of the draws: each moves every calibrated number within its rounding and a repeatability of %.0f %%, every assumption within its range, and the seed, and fits anew; it includes the rounding of the published number. An ordering is a tie where its interval has both sides. A prediction fails where it errs by more than %.0f %%, or has an ordering wrong.", 100*repeatability, 100*failedError)
+	p.line("Each published number either sets a parameter (calibrated), is predicted, or is left out with a reason. Which is which was fixed before the first calculation ([decision 9](adr/0009-twin.md)), and a number that changed sides since says so. Predictions are read by nothing but this page.")
+	p.line("")
+	p.line("The interval holds a new measurement in nine cases of ten. It has the draws, each of which moves every calibrated number within its rounding and a repeatability of %.0f %%, every assumption within its range, and the seed, and fits anew; the repeatability of the measurement itself and the rounding of its print; and for numbers the error of queueing network models whose inputs are right, %.1f %% for rates and %.0f %% for times (Lazowska and others, Quantitative System Performance, 1984). Calibrated numbers have the draws alone.", 100*repeatability, 100*rateError, 100*timeError)
+	p.line("")
+	p.line("An ordering is a tie where its interval has both sides. A prediction fails where it errs by more than %.0f %%, or has an ordering wrong.", 100*failedError)
 	for _, r := range results {
 		p.study(r)
 	}
@@ -168,11 +176,11 @@ func (p *page) failures(results []*Result) {
 func (p *page) summary(results []*Result) {
 	p.line("")
 	p.line("## Summary")
-	p.table("study", "fitted", "predictions", "numbers: median error", "90th percentile", "throughput ratios: median", "90th percentile", "orderings right, ties, wrong", "numbers in their 90 % interval")
+	p.table("study", "fitted", "predictions", "numbers: median error", "90th percentile", "throughput ratios: median", "90th percentile", "orderings right, ties, wrong", "numbers in their 90 % interval", "in that of the draws alone")
 	put := func(name string, s Summary) {
 		p.row(name, fmt.Sprint(s.Fitted), fmt.Sprint(s.Predictions), fmt.Sprintf("%s of %d", percent(s.Median), s.Numbers), percent(s.P90),
 			fmt.Sprintf("%s of %d", percent(s.RatioMedian), s.Ratios), percent(s.RatioP90),
-			fmt.Sprintf("%d, %d, %d", s.Right, s.Ties, s.Wrong), fmt.Sprintf("%d of %d", s.Covered, s.Numbers))
+			fmt.Sprintf("%d, %d, %d", s.Right, s.Ties, s.Wrong), fmt.Sprintf("%d of %d", s.Covered, s.Numbers), fmt.Sprintf("%d of %d", s.Drawn, s.Numbers))
 	}
 	for _, r := range results {
 		put(r.Study.Name, Summarize(r))
@@ -199,28 +207,19 @@ func (p *page) study(r *Result) {
 	p.line("## %s", s.Name)
 	p.line("")
 	p.line("%s. Source: %s.", s.About, s.Source)
-	if len(s.Parameters) > 0 {
-		p.line("")
-		p.line("Fitted parameters, each with the figure that set it:")
-		p.table("parameter", "value", "90 %", "unit", "what it is", "set by", "published", "ours")
-		for i, x := range s.Parameters {
-			for n, c := range s.Calibrated {
-				if c.Sets == x.Name {
-					p.row(x.Name, number(r.Fit.Values[x.Name]), r.Parameters[i].text(), x.Unit, x.About,
-						fmt.Sprintf("%s (%s, %s)", c.Metric, c.Source, c.ID), number(c.Value), number(r.Fit.Read[n]))
-				}
-			}
-		}
-	}
+	p.parameters(r)
 	p.line("")
-	p.line("Predictions:")
-	p.table("published number", "source", "unit", "published", "ours", "90 %", "error", "in the interval")
+	p.line("Published numbers:")
+	p.table("published number", "source", "unit", "role", "published", "ours", "90 %", "error", "in the interval")
+	for _, c := range r.Calibrations {
+		p.row(c.Metric+" ("+c.ID+")", c.Source, c.Unit, "calibrates "+c.Sets, number(c.Value), number(c.Ours), c.text(), fmt.Sprintf("%+.1f %%", 100*(c.Ours/c.Value-1)), "")
+	}
 	for _, o := range r.Outcomes {
 		in := ""
 		if o.Sense == Equal {
 			in = map[bool]string{true: "yes", false: "no"}[o.Covered()]
 		}
-		p.row(o.Metric+" ("+o.ID+")", o.Source, o.Unit, o.published(), number(o.Ours), o.text(), o.signed(), in)
+		p.row(o.Metric+" ("+o.ID+")", o.Source, o.Unit, "predicted", o.published(), number(o.Ours), o.text(), o.signed(), in)
 	}
 	p.assumptions(r)
 	if len(s.Omitted) > 0 {
@@ -233,6 +232,25 @@ func (p *page) study(r *Result) {
 	}
 }
 
+func (p *page) parameters(r *Result) {
+	s := r.Study
+	if len(s.Parameters) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Fitted parameters, %d for %d predictions:", len(s.Parameters), len(s.Predicted))
+	p.table("parameter", "value", "90 %", "unit", "what it is", "set by")
+	for i, x := range s.Parameters {
+		var by []string
+		for _, c := range s.Calibrated {
+			if c.Sets == x.Name {
+				by = append(by, c.ID)
+			}
+		}
+		p.row(x.Name, number(r.Fit.Values[x.Name]), r.Parameters[i].text(), x.Unit, x.About, strings.Join(by, ", "))
+	}
+}
+
 // shown is how many of an assumption's greatest effects the page has.
 const shown = 3
 
@@ -242,14 +260,14 @@ func (p *page) assumptions(r *Result) {
 		return
 	}
 	p.line("")
-	p.line("Assumptions, which no figure sets, and the predictions that move most where one is half as great or half as great again, all else fitted anew:")
-	p.table("assumption", "value", "drawn from", "unit", "what it is", "× 0.5 and × 1.5 do")
+	p.line("Assumptions, which no figure sets, and the predictions that move most where one goes to the ends of the last column but one (half of it and half as much again, or its range where that is wider), all else fitted anew:")
+	p.table("assumption", "value", "drawn from", "unit", "what it is", "moved to", "what that does")
 	for i, a := range s.Assumptions {
 		effect := "not calculated"
 		if r.Effects != nil {
 			effect = r.Effects[i].text(s.Predicted)
 		}
-		p.row(a.Name, number(a.Value), Interval{a.Low, a.High}.text(), a.Unit, a.About, effect)
+		p.row(a.Name, number(a.Value), Interval{a.Low, a.High}.text(), a.Unit, a.About, a.Moved().text(), effect)
 	}
 }
 

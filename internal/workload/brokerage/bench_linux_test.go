@@ -2,20 +2,17 @@ package brokerage_test
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/drive"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres/pgtest"
 	"github.com/loadstone-perf/loadstone/internal/unit"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 	"github.com/loadstone-perf/loadstone/internal/workload/orderentry"
@@ -101,25 +98,7 @@ func BenchmarkRowsBesideRawCopy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	before, _, err := postgres.New().Dialect().Schema(&d)
-	if err != nil {
-		b.Fatal(err)
-	}
-	statement(b, server, "template1", "CREATE DATABASE raw")
-	for _, sql := range before {
-		statement(b, server, "raw", sql)
-	}
-	file := func(table string) string { return "'" + filepath.Join(server.Dir(), table+".copy") + "'" }
-	var copies []string
-	for _, t := range d.Tables {
-		if t.Rows.Batches > 0 {
-			statement(b, server, "ours", "COPY "+t.Name+" TO "+file(t.Name)+" (FORMAT binary)")
-			copies = append(copies, "BEGIN; TRUNCATE "+t.Name+"; COPY "+t.Name+" FROM "+file(t.Name)+" (FORMAT binary, FREEZE); COMMIT")
-		}
-	}
-	began := clock.Real{}.Now()
-	each(b, server, workers, copies)
-	raw := clock.Real{}.Now().Sub(began).Seconds()
+	raw := pgtest.RawCopy(b, server, postgres.Dialect{}, &d, server.Dir(), workers)
 	ours := r.StageSeconds["rows"]
 	b.ReportMetric(0, "ns/op") // one run is the whole comparison
 	b.ReportMetric(float64(r.Rows)/ours, "rows/s")
@@ -130,45 +109,4 @@ func BenchmarkRowsBesideRawCopy(b *testing.B) {
 		text += fmt.Sprintf(" %s %.1f s", stage, seconds)
 	}
 	b.Logf("%d rows, stages%s; raw %.1f s", r.Rows, text, raw)
-}
-
-// each runs texts, of several statements each, in database raw over so many
-// sessions.
-func each(b *testing.B, db engine.Database, workers int, texts []string) {
-	b.Helper()
-	var next atomic.Int64
-	var g errgroup.Group
-	for range workers {
-		g.Go(func() error {
-			s, err := db.Open(b.Context(), &workload.Definition{Database: "raw"})
-			if err != nil {
-				return err
-			}
-			defer func() { _ = s.Close() }()
-			for i := int(next.Add(1)) - 1; i < len(texts); i = int(next.Add(1)) - 1 {
-				for sql := range strings.SplitSeq(texts[i], "; ") {
-					if _, err := s.Conn().Run(b.Context(), &workload.Statement{Index: -1, Name: sql, Text: sql}, nil); err != nil {
-						return fmt.Errorf("%s: %w", sql, err)
-					}
-				}
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// statement runs one statement in a database, on a session of its own.
-func statement(b *testing.B, db engine.Database, database, sql string) {
-	b.Helper()
-	s, err := db.Open(b.Context(), &workload.Definition{Database: database})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	if _, err := s.Conn().Run(b.Context(), &workload.Statement{Index: -1, Name: sql, Text: sql}, nil); err != nil {
-		b.Fatalf("%s: %v", sql, err)
-	}
 }

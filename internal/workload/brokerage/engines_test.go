@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/drive"
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/unit"
@@ -58,21 +60,6 @@ func (l loaded) session(t *testing.T) *engine.Session {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
-}
-
-// ask runs sql and returns its values, row after row.
-func ask(t *testing.T, c workload.Conn, sql string) []workload.Value {
-	t.Helper()
-	r, err := c.Run(t.Context(), &workload.Statement{Index: -1, Name: sql, Text: sql}, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	// The result lives until the next call only.
-	out := slices.Clone(r.Values)
-	for i := range out {
-		out[i].Str = slices.Clone(out[i].Str)
-	}
-	return out
 }
 
 // check runs the checks of the given names, or all of them where none is
@@ -126,6 +113,8 @@ func newTally() workload.Tally {
 // standard is what the first subject did and held, which all others must do
 // and hold.
 type standard struct {
+	mu      sync.Mutex
+	known   bool
 	subject enginetest.Subject
 	history enginetest.History
 	holds   enginetest.Contents
@@ -141,39 +130,58 @@ type standard struct {
 //
 // Adding an engine to the catalogue adds it here.
 func TestEveryEngine(t *testing.T) {
-	var first *standard
+	first := &standard{}
 	for _, e := range catalog.Engines() {
-		t.Run(e.Name, func(t *testing.T) { everyMode(t, e.New(), &first) })
-	}
-	if first == nil {
-		t.Skip("no engine of the catalogue has a server on this machine")
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			everyMode(t, e.New(), first)
+		})
 	}
 }
 
-// everyMode runs all tests on one engine. first is set by the first call.
-func everyMode(t *testing.T, e engine.Engine, first **standard) {
-	server := enginetest.Restartable(t, e, engine.Config{Connections: 40, Durable: true})
+// everyMode runs all tests on one engine. What needs no durable server comes
+// first, as loading does in trials.
+func everyMode(t *testing.T, e engine.Engine, first *standard) {
+	server := enginetest.Restartable(t, e, engine.Config{Connections: 40})
+	list := databases(t, server, e)
+	if e.Name() == postgres.Name {
+		t.Run("Own", list[0].onPostgreSQL)
+	}
+	for _, l := range list {
+		t.Run(l.d.Database, func(t *testing.T) {
+			t.Run("HistoryIsTheSame", func(t *testing.T) { l.history(t, e.Name()+", "+l.d.Database, first) })
+			t.Run("ClerkMaintainsAndCleansUp", l.clerk)
+		})
+	}
+	server.Restart(t, engine.Config{Connections: 40, Durable: true})
 	users := 8
 	if engine.Inside(e) {
 		users = 1 // and the market: more writers than one spend their time on retries
 	}
-	var list []loaded
-	for _, mode := range []string{"procedures", "statements"} {
+	for _, l := range list {
+		t.Run("UsersAndMarketKeepAllConditions/"+l.d.Database, func(t *testing.T) { l.run(t, users) })
+	}
+	if server.Own() { // else a crash would be that of the test
+		t.Run("SurvivesACrash", func(t *testing.T) { list[0].crash(t, server) })
+	}
+}
+
+// databases loads one for each mode that the workload has on e. PostgreSQL
+// copies the first, which takes a tenth of the time.
+func databases(t *testing.T, server *enginetest.Server, e engine.Engine) (list []loaded) {
+	t.Helper()
+	for _, mode := range modes() {
 		params := little(map[string]string{"mode": mode})
 		if _, ok := define(t, params).Scripts[e.Name()]; !ok && mode == "procedures" {
 			continue
 		}
-		t.Run(mode, func(t *testing.T) {
-			l := load(t, server, mode, params)
-			t.Run("HistoryIsTheSame", func(t *testing.T) { l.history(t, e.Name()+", "+mode, first) })
-			t.Run("UsersAndMarketKeepAllConditions", func(t *testing.T) { l.run(t, users) })
-			t.Run("ClerkMaintainsAndCleansUp", l.clerk)
-			list = append(list, l)
-		})
+		if len(list) > 0 && e.Name() == postgres.Name {
+			list = append(list, list[0].copyOf(t, mode, mode))
+			continue
+		}
+		list = append(list, load(t, server, mode, params))
 	}
-	if server.Own() && len(list) > 0 { // else a crash would be that of the test
-		t.Run("SurvivesACrash", func(t *testing.T) { list[0].crash(t, server) })
-	}
+	return list
 }
 
 // subject is l as the tests over all engines take it.
@@ -183,7 +191,7 @@ func (l loaded) subject(name string) enginetest.Subject {
 
 // history plays one user's history, with the market in it, and compares it
 // with the first subject's.
-func (l loaded) history(t *testing.T, name string, first **standard) {
+func (l loaded) history(t *testing.T, name string, first *standard) {
 	const steps = 1_500
 	if failed := l.check(t, l.session(t).Conn(), newTally()); len(failed) > 0 {
 		t.Errorf("after loading: %v", failed)
@@ -192,11 +200,13 @@ func (l loaded) history(t *testing.T, name string, first **standard) {
 	h := s.Play(t, resolved{l.d.NewUser(3, rng.At(4)), false}, steps, brokerage.Shown)
 	holds := s.Contents(t)
 	l.undone(t, s)
-	if *first != nil {
-		enginetest.Same(t, (*first).subject, s, (*first).history, h, (*first).holds, holds)
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	if first.known {
+		enginetest.Same(t, first.subject, s, first.history, h, first.holds, holds)
 		return
 	}
-	*first = &standard{s, h, holds}
+	first.known, first.subject, first.history, first.holds = true, s, h, holds
 	// All types but the clerk's two.
 	if len(h.Counts) != 10 {
 		t.Errorf("the history lacks something: %v", h.Counts)
@@ -225,9 +235,9 @@ func (r resolved) Next() workload.Step {
 func (l loaded) undone(t *testing.T, s enginetest.Subject) {
 	const rows = "SELECT (SELECT count(*) FROM trade) + (SELECT count(*) FROM trade_history) + (SELECT count(*) FROM trade_request)"
 	c := l.session(t).Conn()
-	before := ask(t, c, rows)[0].Int
+	before := enginetest.Ask(t, c, rows)[0].Int
 	h := s.Play(t, resolved{l.d.NewUser(4, rng.At(5)), true}, 90, brokerage.Shown)
-	if n := ask(t, c, rows)[0].Int; n != before || h.Counts["rolled back"] == 0 || h.Counts["tradeorder"] != 0 {
+	if n := enginetest.Ask(t, c, rows)[0].Int; n != before || h.Counts["rolled back"] == 0 || h.Counts["tradeorder"] != 0 {
 		t.Errorf("%d rows became %d, of the orders %v", before, n, h.Counts)
 	}
 }
@@ -245,7 +255,7 @@ func (nowhere) Interval(record.Interval) error { return nil }
 // already is what the database holds beyond what was loaded, as a tally.
 func (l loaded) already(t *testing.T, c workload.Conn) workload.Tally {
 	t.Helper()
-	v := ask(t, c, `SELECT (SELECT count(*) FROM trade WHERE t_id > 11520), (SELECT count(*) FROM trade WHERE t_id > 11520 AND t_st_id = 'CMPT'),
+	v := enginetest.Ask(t, c, `SELECT (SELECT count(*) FROM trade WHERE t_id > 11520), (SELECT count(*) FROM trade WHERE t_id > 11520 AND t_st_id = 'CMPT'),
 		(SELECT CAST(sum(lt_vol) AS decimal(18, 0)) FROM last_trade)`)
 	tally := newTally()
 	tally.Committed["tradeorder"], tally.Committed["traderesult"], tally.Facts["fed"] = v[0].Int, v[1].Int, v[2].Int
@@ -264,14 +274,26 @@ func both(a, b workload.Tally) workload.Tally {
 	return a
 }
 
-// run has a driver play customers, market and clerk, and runs the checks with
-// what was counted since the database was loaded.
+// run has a driver play customers, market and clerk, a random history, and runs
+// the checks with what was counted since the database was loaded. It lasts until
+// the market has done enough, a minute at most.
 func (l loaded) run(t *testing.T, users int) {
-	const lasts = 3 * time.Second
+	const lasts, atMost, results, feeds = 2 * time.Second, time.Minute, 100, 4
+	seed := chance(t)
+	t.Logf("LOADSTONE_TEST_SEED=%d repeats what they draw", seed)
 	c := l.session(t).Conn()
 	tally := l.already(t, c)
+	j := newJournal(l)
 	rep, err := drive.Run(t.Context(), drive.Config{
-		Workload: l.d, Target: opener{l}, Clock: clock.Real{}, Seed: 5, Users: users, Measure: lasts,
+		Workload: l.d, Target: j, Clock: clock.Real{}, Seed: seed, Users: users, Measure: lasts,
+		Extend: func(elapsed time.Duration) time.Duration {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if elapsed > atMost || len(j.completed) >= results && j.feeds >= feeds {
+				return 0
+			}
+			return time.Second
+		},
 	}, nowhere{})
 	if err != nil {
 		t.Fatal(err)
@@ -295,6 +317,7 @@ func (l loaded) run(t *testing.T, users int) {
 	if errs*100 > all {
 		t.Errorf("%d errors beside %d commits", errs, all)
 	}
+	j.kept(t, c)
 	tally = both(tally, rep.Tally)
 	if failed := l.check(t, c, tally); len(failed) > 0 {
 		t.Errorf("checks: %v, tally %v", failed, tally)
@@ -319,7 +342,7 @@ func (l loaded) clerk(t *testing.T) {
 	long := workload.Value{Kind: workload.Instant, Int: time.Date(2004, 12, 1, 9, 0, 0, 0, time.UTC).UnixMicro()}
 	change(t, c, "UPDATE trade SET t_dts = :x WHERE t_id > 11520 AND t_st_id IN ('PNDG', 'SBMT')", long)
 	change(t, c, "UPDATE trade_history SET th_dts = :x WHERE th_t_id IN (SELECT t_id FROM trade WHERE t_st_id IN ('PNDG', 'SBMT'))", long)
-	open := ask(t, c, "SELECT count(*) FROM trade WHERE t_st_id IN ('PNDG', 'SBMT')")[0].Int
+	open := enginetest.Ask(t, c, "SELECT count(*) FROM trade WHERE t_st_id IN ('PNDG', 'SBMT')")[0].Int
 	if open == 0 {
 		t.Error("no trade is open")
 	}
@@ -347,7 +370,7 @@ func (l loaded) clerk(t *testing.T) {
 			t.Errorf("step %d did not change %s", n, maintained[n-1])
 		}
 	}
-	v := ask(t, c, "SELECT (SELECT count(*) FROM trade WHERE t_st_id = 'CNCL'), (SELECT count(*) FROM trade_request)")
+	v := enginetest.Ask(t, c, "SELECT (SELECT count(*) FROM trade WHERE t_st_id = 'CNCL'), (SELECT count(*) FROM trade_request)")
 	if v[0].Int != open || v[1].Int != 0 {
 		t.Errorf("%d trades were cancelled of %d, %d requests are left", v[0].Int, open, v[1].Int)
 	}

@@ -354,7 +354,7 @@ func (t *textWork) changeLots(ctx context.Context, c workload.Conn, e *entry, s 
 }
 
 // finish completes the trade's row and settles it. The broker's row, which
-// many want, comes last but for the account's.
+// many want, comes last: Trade-Orders lock it after the account's, too.
 func (t *textWork) finish(ctx context.Context, c workload.Conn, e *entry, s *sale) error {
 	amount := settlement(s.sell, s.quantity*e.price, s.charge, e.commission)
 	if s.taxStatus == 1 {
@@ -370,10 +370,6 @@ func (t *textWork) finish(ctx context.Context, c workload.Conn, e *entry, s *sal
 	}
 	e.begin().int(e.trade).word(cashType(s.cash)).day(dayOf(e.at) + settleDays).money(amount)
 	if err := e.change(ctx, c, t.settle); err != nil {
-		return err
-	}
-	e.begin().money(e.commission).int(s.broker)
-	if err := e.change(ctx, c, t.earn); err != nil {
 		return err
 	}
 	if s.cash {
@@ -392,7 +388,8 @@ func (t *textWork) finish(ctx context.Context, c workload.Conn, e *entry, s *sal
 		return err
 	}
 	e.amount = v[0].Int
-	return nil
+	e.begin().money(e.commission).int(s.broker)
+	return e.change(ctx, c, t.earn)
 }
 
 // marketFeed writes the ticker's prices, in the order of symbols, and submits

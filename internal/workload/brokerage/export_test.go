@@ -13,3 +13,6 @@ func Cancel(in any, yes bool) { in.(*entry).cancel = yes }
 
 // Trade is the trade that the transaction whose input is in was about.
 func Trade(in any) int64 { return in.(*entry).trade }
+
+// TradeResult is the name of the transaction that completes a trade.
+const TradeResult = tradeResultName

@@ -49,12 +49,7 @@ func one(b bool) int {
 // plays draws n inputs of one type and calls f with each.
 func plays(t *testing.T, kind, n int, f func(e *entry)) {
 	t.Helper()
-	w := fixed()
-	o := &office{world: w, horizon: 60 * second}
-	for i := range o.transactions {
-		o.transactions[i] = &workload.Transaction{Index: i}
-	}
-	u := newTrader(o, nil, rng.At(5, uint64(kind)))
+	u := newTrader(playing(), nil, rng.At(5, uint64(kind)))
 	for n > 0 {
 		if st := u.Next(); st.Transaction.Index == kind {
 			f(st.Input.(*entry))

@@ -98,6 +98,16 @@ func (s *shard) pop() event {
 	}
 }
 
+// ring makes the limit orders whose price is reached ready for the ticker, up
+// to the next trade to complete. A session that is busy doesn't come to do it,
+// and whoever looks for that trade finds it first then.
+func (s *shard) ring(now int64) {
+	for len(s.events) > 0 && s.events[0].trigger && s.events[0].due <= now {
+		e := s.pop()
+		s.ready = append(s.ready, tick{e.security, e.price, paddingQuantity})
+	}
+}
+
 // of is the shard of a security.
 func (x *exchange) of(security int64) *shard { return &x.shards[security%int64(len(x.shards))] }
 
@@ -122,6 +132,7 @@ func (x *exchange) behind(security, at int64) int64 {
 	s := x.of(security)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ring(at)
 	if len(s.events) == 0 || s.events[0].trigger {
 		return 0
 	}
@@ -179,19 +190,14 @@ func (x *exchange) next(n int, now int64, feed *[tickerSize]tick) (e event, fed,
 		s.tape = append(s.tape[:0], s.tape[tickerSize:]...)
 		return e, true, false, 0
 	}
-	for len(s.events) > 0 {
-		top := &s.events[0]
-		switch {
-		case top.trigger && top.due <= now:
-			s.ready = append(s.ready, tick{top.security, top.price, paddingQuantity})
-			s.pop()
-		case !top.trigger && top.due <= now+leastDelay:
-			return s.pop(), false, true, 0
-		default:
-			return e, false, false, min(top.due, now+leastDelay)
-		}
+	s.ring(now)
+	if len(s.events) == 0 {
+		return e, false, false, now + leastDelay
 	}
-	return e, false, false, now + leastDelay
+	if top := &s.events[0]; top.trigger || top.due > now+leastDelay {
+		return e, false, false, min(top.due, now+leastDelay)
+	}
+	return s.pop(), false, true, 0
 }
 
 // refeed puts the entries of a Market-Feed that failed back on the ticker.

@@ -405,13 +405,14 @@ BEGIN
         INSERT INTO trade_history (th_t_id, th_dts, th_st_id) VALUES (t_id_in, at_in, 'CMPT');
         INSERT INTO settlement (se_t_id, se_cash_type, se_cash_due_date, se_amt)
         VALUES (t_id_in, CASE WHEN is_cash THEN 'Cash Account' ELSE 'Margin' END, date(at_in) + INTERVAL 2 DAY, settled);
-        UPDATE broker SET b_comm_total = b_comm_total + commission, b_num_trades = b_num_trades + 1 WHERE b_id = broker_id;
         IF is_cash THEN
             UPDATE customer_account SET ca_bal = ca_bal + settled WHERE ca_id = account;
             INSERT INTO cash_transaction (ct_t_id, ct_dts, ct_amt, ct_name)
             VALUES (t_id_in, at_in, settled, concat(kind, ' ', qty, ' shares of ', security_name));
         END IF;
         SELECT ca_bal INTO balance FROM customer_account WHERE ca_id = account;
+        -- Many want the broker's row: it is locked last.
+        UPDATE broker SET b_comm_total = b_comm_total + commission, b_num_trades = b_num_trades + 1 WHERE b_id = broker_id;
     END IF;
     SELECT status, commission, tax, balance;
 END;

@@ -284,9 +284,16 @@ BEGIN
 END $$;
 
 -- traderesult completes a trade at a price. It returns the status that it
--- found: a trade that is complete already is left as it is. The server would
--- find a broker among few by reading all of them; a serializable transaction
--- then counts as having read all, so that no two could run at once.
+-- found: a trade that is complete already is left as it is.
+--
+-- What a serializable transaction has read, the server notes coarsely. It would
+-- find a broker among few by reading all of them, and then count all as read:
+-- without enable_seqscan = off no two could run at once. And whoever finds a
+-- trade by the primary key has read that page of it, to which all others add
+-- that complete one of some hundred trades entered next to it: an index by hash
+-- spreads these over its pages.
+CREATE INDEX trade_hash ON trade USING hash (t_id);
+
 CREATE FUNCTION traderesult(t_id_in bigint, price_in numeric, at_in timestamp)
 RETURNS TABLE (status text, commission numeric, tax numeric, balance numeric) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -363,13 +370,14 @@ BEGIN
     INSERT INTO trade_history (th_t_id, th_dts, th_st_id) VALUES (t_id_in, at_in, 'CMPT');
     INSERT INTO settlement (se_t_id, se_cash_type, se_cash_due_date, se_amt)
     VALUES (t_id_in, CASE WHEN t.t_is_cash THEN 'Cash Account' ELSE 'Margin' END, at_in::date + 2, settled);
-    UPDATE broker SET b_comm_total = b_comm_total + commission, b_num_trades = b_num_trades + 1 WHERE b_id = t.ca_b_id;
     IF t.t_is_cash THEN
         UPDATE customer_account SET ca_bal = ca_bal + settled WHERE ca_id = t.t_ca_id;
         INSERT INTO cash_transaction (ct_t_id, ct_dts, ct_amt, ct_name)
         VALUES (t_id_in, at_in, settled, t.t_tt_id || ' ' || t.t_qty || ' shares of ' || t.s_name);
     END IF;
     SELECT ca_bal INTO balance FROM customer_account WHERE ca_id = t.t_ca_id;
+    -- Many want the broker's row: it is locked last.
+    UPDATE broker SET b_comm_total = b_comm_total + commission, b_num_trades = b_num_trades + 1 WHERE b_id = t.ca_b_id;
     RETURN NEXT;
 END $$;
 

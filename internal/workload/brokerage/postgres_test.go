@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/clock"
-	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
-	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/workload"
 )
@@ -22,19 +20,19 @@ func (l loaded) copyOf(t *testing.T, mode, name string) loaded {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	ask(t, s.Conn(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy OWNER brokerage", name, l.d.Database))
+	enginetest.Ask(t, s.Conn(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy OWNER brokerage", name, l.d.Database))
 	d.Database = name
 	return loaded{&d, l.db}
 }
 
-// TestOnPostgreSQL sees, on a real server, that every check finds what it is
-// for, and that no transaction walks a large table in either mode.
-func TestOnPostgreSQL(t *testing.T) {
-	db := enginetest.Serve(t, postgres.New(), engine.Config{Connections: 40})
-	calls := load(t, db, "calls", little(nil))
-	t.Run("ChecksFindFaults", calls.faults)
-	for mode, l := range map[string]loaded{"Procedures": calls, "Statements": calls.copyOf(t, "statements", "texts")} {
-		t.Run(mode+"WalkNoLargeTable", l.walks)
+// onPostgreSQL sees, on copies of a database as it was loaded, that every check
+// finds what it is for, that no transaction walks a large table in either mode,
+// and that trades that have nothing in common complete side by side.
+func (l loaded) onPostgreSQL(t *testing.T) {
+	t.Run("ChecksFindFaults", l.faults)
+	t.Run("NeighboursCompleteSideBySide", l.copyOf(t, "procedures", "neighbours").neighbours)
+	for _, mode := range modes() {
+		t.Run("WalksNoLargeTable/"+mode, l.copyOf(t, mode, "walked_"+mode).walks)
 	}
 }
 
@@ -42,7 +40,7 @@ func TestOnPostgreSQL(t *testing.T) {
 // often entries of TRADE's indexes were looked up.
 func scans(t *testing.T, c workload.Conn) (walks, lookups int64) {
 	t.Helper()
-	v := ask(t, c, `SELECT sum(seq_scan)::bigint, sum(CASE relname WHEN 'trade' THEN idx_scan ELSE 0 END)::bigint FROM pg_stat_user_tables
+	v := enginetest.Ask(t, c, `SELECT sum(seq_scan)::bigint, sum(CASE relname WHEN 'trade' THEN idx_scan ELSE 0 END)::bigint FROM pg_stat_user_tables
 		WHERE relname IN ('trade', 'trade_history', 'settlement', 'cash_transaction', 'holding_history', 'holding', 'holding_summary', 'daily_market')`)
 	return v[0].Int, v[1].Int
 }
@@ -80,15 +78,32 @@ func (l loaded) walks(t *testing.T) {
 	t.Error("the server's counters do not show the transactions")
 }
 
-// inside runs f in a transaction that is rolled back.
-func inside(t *testing.T, c workload.Conn, f func()) {
-	t.Helper()
-	if err := c.Tx(t.Context(), workload.Begin); err != nil {
-		t.Fatal(err)
+// neighbours has two sessions complete two trades with numbers next to each
+// other, of other brokers and accounts, at the same time: neither fails.
+func (l loaded) neighbours(t *testing.T) {
+	c := l.session(t).Conn()
+	enginetest.Ask(t, c, `INSERT INTO trade (t_dts, t_st_id, t_tt_id, t_is_cash, t_s_symb, t_qty, t_bid_price, t_ca_id, t_exec_name, t_chrg, t_comm, t_tax, t_lifo)
+		SELECT t_dts, 'SBMT', t_tt_id, t_is_cash, t_s_symb, t_qty, t_bid_price, t_ca_id, t_exec_name, t_chrg, t_comm, t_tax, t_lifo FROM trade WHERE t_id IN (
+		(SELECT t_id FROM trade JOIN customer_account ON ca_id = t_ca_id WHERE ca_b_id = 1 ORDER BY ca_id, t_id LIMIT 1),
+		(SELECT t_id FROM trade JOIN customer_account ON ca_id = t_ca_id WHERE ca_b_id = 2 ORDER BY ca_id DESC, t_id LIMIT 1))`)
+	trades := enginetest.Ask(t, c, "SELECT t_id FROM trade WHERE t_st_id = 'SBMT' ORDER BY t_id")
+	if len(trades) != 2 || trades[1].Int != trades[0].Int+1 {
+		t.Fatalf("trades to complete are %v, want two neighbours", trades)
 	}
-	f()
-	if err := c.Tx(t.Context(), workload.Rollback); err != nil {
-		t.Fatal(err)
+	var both [2]workload.Conn
+	for i := range both {
+		both[i] = l.session(t).Conn()
+		if err := both[i].Tx(t.Context(), workload.BeginSerializable); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range both {
+		enginetest.Ask(t, c, fmt.Sprintf("SELECT status FROM traderesult(%d, 25.00, timestamp '2006-01-02 09:00')", trades[i].Int))
+	}
+	for i, c := range both {
+		if err := c.Tx(t.Context(), workload.Commit); err != nil {
+			t.Errorf("trade %d: %v", i+1, err)
+		}
 	}
 }
 
@@ -123,8 +138,8 @@ func (l loaded) faults(t *testing.T) {
 		{"balances", "UPDATE customer_account SET ca_bal = ca_bal + 0.01 WHERE ca_id = 1"},
 		{"volumes", "UPDATE last_trade SET lt_vol = lt_vol - 1 WHERE lt_s_symb = (SELECT min(lt_s_symb) FROM last_trade)"},
 	} {
-		inside(t, c, func() {
-			ask(t, c, x.fault)
+		enginetest.Inside(t, c, func() {
+			enginetest.Ask(t, c, x.fault)
 			if failed := l.check(t, c, tally, x.check); len(failed) == 0 {
 				t.Errorf("check %s holds in spite of: %s", x.check, x.fault)
 			}

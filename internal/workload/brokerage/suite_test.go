@@ -50,6 +50,8 @@ type desk struct {
 	none string
 	// status is that of every trade.
 	status []byte
+	// held is what an account holds, in one lot, as it was asked last.
+	held int64
 	// orders are the limit orders that wait.
 	orders  [4096]pendingOrder
 	waiting int
@@ -111,6 +113,12 @@ func (d *desk) Run(_ context.Context, st *workload.Statement, args []workload.Va
 		r := d.rows(1, 1)
 		r.Values[0] = workload.Int(d.trade)
 		return r, nil
+	case "position":
+		return d.position(), nil
+	case "lots, oldest first", "lots, newest first":
+		r := d.rows(1, 3)
+		r.Values[1] = workload.Int(d.held)
+		return r, nil
 	case "insert request":
 		d.wait(args[0].Int, args[4].Int)
 	case "type of trade":
@@ -138,6 +146,25 @@ func (d *desk) Run(_ context.Context, st *workload.Statement, args []workload.Va
 		return d.rows(rows, 16), nil
 	}
 	return workload.Result{Affected: 1}, nil
+}
+
+// position is no row, one piece, three, and two that are owed, in turn: trades
+// are of one piece.
+func (d *desk) position() workload.Result {
+	switch d.held {
+	case 0:
+		d.held = 1
+	case 1:
+		d.held = 3
+	case 3:
+		d.held = -2
+	default:
+		d.held = 0
+		return d.rows(0, 1)
+	}
+	r := d.rows(1, 1)
+	r.Values[0] = workload.Int(d.held)
+	return r
 }
 
 // rows are n rows of ones.

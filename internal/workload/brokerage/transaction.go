@@ -71,7 +71,7 @@ func newTransactions(run [types]executor) transactions {
 		tx.Index = i
 		tx.ReadOnly, tx.Extra = readsOnly(i), isExtra(i)
 		if tx.Limit > 0 {
-			tx.Percentile = 90
+			tx.Percentile, tx.Binding = 90, true
 			// What the market owes at the end of a run, and limit orders that
 			// still wait for their price, shift all shares a little.
 			tx.ShareTolerance = 1

@@ -136,6 +136,7 @@ func newDefinition(v unit.Values, seed uint64) (*workload.Definition, error) {
 		Tables:       g.tables(),
 		Statements:   s.statements.all(),
 		Transactions: s.transactions.all(),
+		Access:       s.access(),
 		NewUser: func(number int, r rng.Stream) workload.User {
 			return newUser(s, number, r)
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/engine"
 	"github.com/loadstone-perf/loadstone/internal/engine/enginetest"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres"
+	"github.com/loadstone-perf/loadstone/internal/engine/postgres/pgtest"
 	"github.com/loadstone-perf/loadstone/internal/engine/postgres/wire"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/trial"
@@ -75,8 +76,10 @@ func BenchmarkPeers(b *testing.B) {
 }
 
 // BenchmarkLoadAndCheck loads LOADSTONE_BENCH_WAREHOUSES (10) and runs all
-// checks, LOADSTONE_BENCH_ROUNDS (2) times, and reports the least time of each
-// stage and the CPU that the fastest load took.
+// checks, LOADSTONE_BENCH_ROUNDS (2) times, and has the server read the same
+// rows from files of its own binary format in between. It reports the least
+// time and CPU of each, and what part of the raw copy's speed loading the rows
+// has.
 func BenchmarkLoadAndCheck(b *testing.B) {
 	server := enginetest.Restartable(b, postgres.New(), engine.Config{
 		Connections: 20, Settings: map[string]string{"shared_buffers": "4GB", "maintenance_work_mem": "512MB"},
@@ -106,6 +109,8 @@ func BenchmarkLoadAndCheck(b *testing.B) {
 		note("loader-cpu-s", cpu+waited-own-others)
 		note("server-cpu-s", f.served()-served)
 		note("rows", float64(r.Rows))
+		raw := pgtest.RawCopy(b, server, postgres.Dialect{}, d, server.Dir(), 2)
+		note("raw-copy-s", raw)
 		began = f.clock.Now()
 		checks, err := trial.Checks(b.Context(), server, d, enginetest.NewTally())
 		if err != nil {
@@ -120,6 +125,7 @@ func BenchmarkLoadAndCheck(b *testing.B) {
 		f.ask(b, "template1", "DROP DATABASE "+d.Database)
 	}
 	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(least["raw-copy-s"]/least["rows-s"], "of-raw-copy")
 	for what, n := range least {
 		b.ReportMetric(n, what)
 	}

@@ -3,6 +3,8 @@ package orderentry
 import (
 	"fmt"
 	"slices"
+
+	"github.com/loadstone-perf/loadstone/internal/rng"
 )
 
 // Shown is what the terminal whose input is in shows after a transaction.
@@ -79,3 +81,16 @@ func Payment(warehouse, district int64) any {
 
 // Delivery is a delivery for a warehouse.
 func Delivery(warehouse int64) any { return &entry{at: 1, warehouse: warehouse, carrier: 3} }
+
+// ItemDraws are n items as orders have them.
+func ItemDraws(n int) []int64 {
+	s, of := rng.At(5), newInputs(7).item
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = of.draw(&s)
+	}
+	return out
+}
+
+// HotItems is the part of pages that is hot, and the part of accesses it gets.
+func HotItems() (pages, accesses float64) { return hotItemPages, hotItemAccesses }

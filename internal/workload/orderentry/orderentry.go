@@ -113,6 +113,7 @@ func newDefinition(v unit.Values, seed uint64) (*workload.Definition, error) {
 		w.transactions = newTransactions(w.dealt, executors{t.newOrder, t.payment, t.orderStatus, t.delivery, t.stockLevel})
 	}
 	d.Transactions = w.transactions[:]
+	d.Access = w.access(v.Text("mode") == procedures)
 	return d, nil
 }
 

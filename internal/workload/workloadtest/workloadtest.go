@@ -73,6 +73,7 @@ func Run(t *testing.T, kind workload.Kind, o Options) {
 		{"GeneratedBytesAreTheVersions", s.golden},
 		{"UsersRepeat", s.repeat},
 		{"MixIsTheStatedOne", s.mix},
+		{"AccessIsWhatTransactionsDo", s.access},
 		{"FailedStepsDoNotStopUsers", s.failures},
 		{"UsersDoNotAllocate", s.allocations},
 		{"ThinkTimeHasTheStatedMean", s.think},

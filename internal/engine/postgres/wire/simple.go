@@ -44,11 +44,14 @@ func (c *Conn) Exec(ctx context.Context, sql string) error {
 // LongQueries tunes the session for a few long queries over whole tables: each
 // runs in one process, because several sessions ask at a time and a plan for
 // parallel processes does some of the work in each of them; and is not
-// compiled, because that takes longer here than it saves. Memory stays as it
-// is: with more, the same queries were not faster, and the server may be
-// confined.
+// compiled, because that takes longer here than it saves. Memory for hashing
+// and sorting is a sixteenth of the buffers, 4 to 64 MiB: to spill the groups
+// of a few million rows to files takes as long as reading the rows, and the
+// buffers are sized to what the server may use.
 func (c *Conn) LongQueries(ctx context.Context) error {
-	if err := c.Exec(ctx, "SET max_parallel_workers_per_gather = 0; SET jit = off"); err != nil {
+	const memory = "least(64 << 20, greatest(4 << 20, pg_size_bytes(current_setting('shared_buffers')) / 16))"
+	if err := c.Exec(ctx, "SET max_parallel_workers_per_gather = 0; SET jit = off; "+
+		"SELECT set_config('work_mem', "+memory+" / 1024 || 'kB', false)"); err != nil {
 		return fmt.Errorf("tune a session for long queries: %w", err)
 	}
 	return nil

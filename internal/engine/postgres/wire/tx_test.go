@@ -241,3 +241,14 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+func TestLongQueriesGetMemoryByTheServersBuffers(t *testing.T) {
+	c := dial(t, anySQL)
+	want := mustAsk(t, c, "SELECT 1024 * least(65536, greatest(4096, setting::bigint * 8 / 16)) FROM pg_settings WHERE name = 'shared_buffers'").Int
+	if err := c.LongQueries(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustAsk(t, c, "SELECT pg_size_bytes(current_setting('work_mem'))").Int; got != want {
+		t.Errorf("work_mem is %d bytes, want %d", got, want)
+	}
+}

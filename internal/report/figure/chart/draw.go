@@ -12,6 +12,7 @@ type Line struct {
 	Name   string
 	Colour int // from 1
 	Dash   bool
+	Dots   bool // dotted: what others published
 	Fine   bool // thinner: for raw values a second
 	X, Y   []float64
 }
@@ -22,12 +23,15 @@ func (p *Plot) Line(l Line) {
 	if len(vs) == 0 {
 		return
 	}
-	width := "2"
+	width, pattern := "2", dash(l.Dash)
 	if l.Fine {
 		width = "1.3"
 	}
+	if l.Dots {
+		pattern = fmt.Sprintf(` stroke-dasharray="%s"`, dots)
+	}
 	fmt.Fprintf(&p.b, `<path data-n="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linecap="round" stroke-linejoin="round"%s d="`,
-		Escape(l.Name), Colour(l.Colour), width, dash(l.Dash))
+		Escape(l.Name), Colour(l.Colour), width, pattern)
 	var alone []vertex
 	for i, v := range vs {
 		command := "L"

@@ -33,6 +33,8 @@ type Key struct {
 	Colour int // from 1
 	Dash   bool
 	Area   bool
+	// Hollow marks what others published: a hollow diamond on a dotted line.
+	Hollow bool
 }
 
 // Frame says what a Plot looks like before anything is drawn on it.
@@ -189,6 +191,11 @@ func (p *Plot) words(f Frame, rows [][]Key) {
 func (p *Plot) swatch(k Key, x, y float64) {
 	if k.Area {
 		fmt.Fprintf(&p.b, `<rect x="%s" y="%s" width="%d" height="10" fill="%s" fill-opacity="%s"/>`, px(x), px(y-9), swatchPx-4, Colour(k.Colour), tint)
+		return
+	}
+	if k.Hollow {
+		fmt.Fprintf(&p.b, `<path d="M%s,%sh%d" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/>`, px(x), px(y-4), swatchPx, Colour(k.Colour), dots)
+		fmt.Fprintf(&p.b, `<path d="%s" fill="%s" stroke="%s" stroke-width="1.5"/>`, diamond(x+swatchPx/2, y-4), Paper, Colour(k.Colour))
 		return
 	}
 	fmt.Fprintf(&p.b, `<path d="M%s,%sh%d" stroke="%s" stroke-width="2"%s/>`, px(x), px(y-4), swatchPx, Colour(k.Colour), dash(k.Dash))

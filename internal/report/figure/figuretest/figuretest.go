@@ -46,7 +46,7 @@ func Run(t *testing.T, in Inputs) {
 			if again := c.draw(); again != svg {
 				t.Error("drawn twice, the pictures differ")
 			}
-			check(t, svg)
+			Check(t, svg)
 			golden(t, filepath.Join("testdata", c.name+".svg"), svg)
 		})
 	}
@@ -54,9 +54,9 @@ func Run(t *testing.T, in Inputs) {
 
 var notNumber = regexp.MustCompile(`(NaN|Inf)`)
 
-// check sees that svg is well-formed, holds no figures that are none and no
+// Check sees that svg is well-formed, holds no figures that are none and no
 // element that runs or loads anything, says what it shows, and is bounded.
-func check(t *testing.T, svg string) {
+func Check(t *testing.T, svg string) {
 	t.Helper()
 	if len(svg) > sizeBound {
 		t.Errorf("%d bytes, more than %d", len(svg), sizeBound)

@@ -1,9 +1,11 @@
 // Package loadcurve draws a quantity over the load that was offered: measured
-// points with their intervals, a fitted model dashed behind them, and the load
-// at which the system saturates.
+// points with their intervals, a fitted model dashed behind them, the load at
+// which the system saturates, and what others published, as hollow diamonds on
+// dotted lines so that nobody takes it for measured.
 package loadcurve
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -21,6 +23,12 @@ type Data struct {
 	// LimitY is drawn across with LimitLabel where it is above 0.
 	LimitY     float64
 	LimitLabel string
+	// LogX makes equal ratios equal widths; otherwise the x axis begins at 0.
+	LogX bool
+	// Published are what others printed; of their points Low and High are not
+	// used. Remarks are what they said of single loads.
+	Published []Line
+	Remarks   []chart.Remark
 }
 
 // Line is one configuration over rising load.
@@ -29,6 +37,8 @@ type Line struct {
 	Points []Point // none for a line that is a model alone
 	Model  []Point // Low and High are not used
 	Knee   float64 // load at saturation; NaN or 0 for none
+	// KneeLabel stands before the load at the knee; "" is "knee at".
+	KneeLabel string
 }
 
 // Point is a measurement; Y is NaN where there is none, Low and High are NaN
@@ -37,39 +47,14 @@ type Point struct{ X, Y, Low, High float64 }
 
 // SVG returns the figure.
 func SVG(d Data) string {
-	var x, y chart.Extent
-	x.Add(0)
-	if !d.LogY {
-		y.Add(0)
-	}
-	see := y.Add
-	if d.LogY {
-		see = y.AddPositive
-	}
-	points := 0
-	for _, l := range d.Lines {
-		for _, p := range l.Points {
-			x.Add(p.X)
-			see(p.Y)
-			if !math.IsNaN(p.Y) {
-				points++
-			}
-		}
-		for _, p := range l.Model {
-			x.Add(p.X)
-			see(p.Y)
-		}
-	}
-	d.seeIntervals(&y)
-	if points > 0 && d.LimitY > 0 && d.LimitY < 3*y.Max {
-		see(d.LimitY)
-	}
-	if d.LogY && !y.Seen {
-		y = chart.Extent{Min: 1, Max: 10}
+	x, y, points := d.extents()
+	xAxis := chart.Axis{Label: d.XLabel, Min: x.Min, Max: x.Max * 1.04, Tight: true, Whole: d.whole()}
+	if d.LogX && x.Min > 0 {
+		xAxis.Min, xAxis.Max, xAxis.Kind, xAxis.Whole = x.Min/1.1, x.Max*1.1, chart.Log, false
 	}
 	p := chart.New(chart.Frame{
 		Width: d.Width, Height: d.Height, About: d.about(points), Keys: d.keys(),
-		X: chart.Axis{Label: d.XLabel, Min: x.Min, Max: x.Max * 1.04, Tight: true, Whole: d.whole()},
+		X: xAxis,
 		Y: chart.Axis{Label: d.YLabel, Min: y.Min, Max: y.Max, Kind: kind(d.LogY)},
 	})
 	if points == 0 {
@@ -78,11 +63,60 @@ func SVG(d Data) string {
 	if points > 0 && d.LimitY > 0 {
 		p.Limit(d.LimitY, d.LimitLabel)
 	}
+	if points > 0 {
+		p.Remarks(d.publishedColour(0), d.Remarks)
+	}
 	for i, l := range d.Lines {
 		l.draw(p, i+1, d)
 	}
+	for i, l := range d.Published {
+		l.drawPublished(p, d.publishedColour(i))
+	}
 	return p.SVG()
 }
+
+// extents are the ranges of both axes, and how many points were measured.
+func (d Data) extents() (x, y chart.Extent, points int) {
+	if !d.LogX {
+		x.Add(0)
+	}
+	if !d.LogY {
+		y.Add(0)
+	}
+	see := y.Add
+	if d.LogY {
+		see = y.AddPositive
+	}
+	for k, lines := range [][]Line{d.Lines, d.Published} {
+		for _, l := range lines {
+			for _, p := range l.Points {
+				x.Add(p.X)
+				see(p.Y)
+				if k == 0 && !math.IsNaN(p.Y) {
+					points++
+				}
+			}
+			for _, p := range l.Model {
+				x.Add(p.X)
+				see(p.Y)
+			}
+		}
+	}
+	d.seeIntervals(&y)
+	if points > 0 && d.LimitY > 0 && d.LimitY < 3*y.Max {
+		see(d.LimitY)
+	}
+	if len(d.Remarks) > 0 && y.Max > 0 && !d.LogY {
+		see(remarkRoom * y.Max) // above the points
+	}
+	if d.LogY && !y.Seen {
+		y = chart.Extent{Min: 1, Max: 10}
+	}
+	return x, y, points
+}
+
+// remarkRoom is how much higher a figure with remarks is.
+const remarkRoom = 1.3
 
 // Reach is up to how many times the highest point a linear axis goes for the
 // sake of intervals.
@@ -108,10 +142,12 @@ func (d Data) seeIntervals(y *chart.Extent) {
 
 // whole says that every load is a whole number.
 func (d Data) whole() bool {
-	for _, l := range d.Lines {
-		for _, p := range l.Points {
-			if p.X != math.Trunc(p.X) {
-				return false
+	for _, lines := range [][]Line{d.Lines, d.Published} {
+		for _, l := range lines {
+			for _, p := range l.Points {
+				if p.X != math.Trunc(p.X) {
+					return false
+				}
 			}
 		}
 	}
@@ -135,7 +171,25 @@ func (d Data) keys() (keys []chart.Key) {
 			keys = append(keys, chart.Key{Name: "model", Colour: i + 2, Dash: true})
 		}
 	}
+	for i, l := range d.Published {
+		keys = append(keys, chart.Key{Name: l.Name, Colour: d.publishedColour(i), Hollow: true})
+	}
 	return keys
+}
+
+// publishedColour is the colour of what others printed: after those of the
+// lines, and of the model that a line alone has beside it.
+func (d Data) publishedColour(i int) int {
+	return max(len(d.Lines), 2) + i + 1
+}
+
+// drawPublished draws what others printed.
+func (l Line) drawPublished(p *chart.Plot, colour int) {
+	xs, ys := split(l.Points)
+	p.Line(chart.Line{Name: l.Name, Colour: colour, Dots: true, Fine: true, X: xs, Y: ys})
+	for _, m := range l.Points[:min(len(l.Points), maxMarks)] {
+		p.Diamond(colour, m.X, m.Y, tip(l.Name, Point{m.X, m.Y, math.NaN(), math.NaN()}))
+	}
 }
 
 // dashed tells lines apart once the colours are used up.
@@ -159,7 +213,7 @@ func (l Line) draw(p *chart.Plot, colour int, d Data) {
 		}
 	}
 	if l.Knee > 0 {
-		p.Mark(l.Knee, "knee at "+chart.Plain(l.Knee))
+		p.Mark(l.Knee, cmp.Or(l.KneeLabel, "knee at")+" "+chart.Plain(l.Knee))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadstone-perf/loadstone/internal/report/figure/chart"
 	"github.com/loadstone-perf/loadstone/internal/report/figure/figuretest"
 )
 
@@ -70,4 +71,54 @@ func TestEveryPointSaysItsValue(t *testing.T) {
 	if svg := draw(ordinary()); !strings.Contains(svg, "<title>measured: 18,900 at 16 (18,144 to 19,656)</title>") {
 		t.Error("the point at 16 users does not say its value and interval")
 	}
+}
+
+// What others published is drawn in a form that nothing measured has, and named
+// as what it is.
+func TestPublishedValuesAreHollowAndNamed(t *testing.T) {
+	plain := SVG(Data{Width: 760, Height: 340, XLabel: "users", YLabel: "speed-up", Lines: []Line{ordinary()}})
+	svg := SVG(Data{Width: 760, Height: 340, XLabel: "users", YLabel: "speed-up", Lines: []Line{ordinary()},
+		Published: []Line{{Name: "published: ESX 4.0", Points: []Point{{1, 3900, nan, nan}, {16, 25000, nan, nan}}}},
+		Remarks:   []chart.Remark{{X: 2, Text: "“good”"}, {X: 2.1, Text: "“as good”"}, {X: 32, Text: "“best”"}}})
+	for _, want := range []string{">published: ESX 4.0</text>", `data-n="published: ESX 4.0"`, "<title>published: ESX 4.0: 25,000 at 16</title>", "“good”", "“as good”", "“best”"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the figure lacks %s", want)
+		}
+	}
+	// A diamond for each value and one in the key, dotted lines for the series,
+	// its key and each remark.
+	if n := strings.Count(svg, "Z\" fill=\"var(--paper"); n != 3 {
+		t.Errorf("%d hollow diamonds, want 3", n)
+	}
+	if n := strings.Count(svg, `stroke-dasharray="1.5 4"`); n != 5 {
+		t.Errorf("%d dotted lines, want 5", n)
+	}
+	if strings.Contains(plain, "1.5 4") || strings.Contains(plain, "published") {
+		t.Error("a figure without published values has some")
+	}
+	figuretest.Check(t, svg)
+}
+
+// Remarks that would lie on each other go to rows of their own.
+func TestRemarksDoNotLieOnEachOther(t *testing.T) {
+	var remarks []chart.Remark
+	for i := range 12 {
+		remarks = append(remarks, chart.Remark{X: float64(i + 1), Text: "“much less than before”"})
+	}
+	svg := SVG(Data{Width: 340, Height: 270, XLabel: "memory", YLabel: "throughput", LogX: true, Lines: []Line{ordinary()}, Remarks: remarks})
+	rows := map[string]bool{}
+	for _, part := range strings.Split(svg, "<text ")[1:] {
+		if strings.Contains(part, "“much less") {
+			_, y, _ := strings.Cut(part, `y="`)
+			y, _, _ = strings.Cut(y, `"`)
+			if rows[y] {
+				t.Errorf("two remarks of this width in the row at %s", y)
+			}
+			rows[y] = true
+		}
+	}
+	if len(rows) < 2 {
+		t.Errorf("remarks in %d rows", len(rows))
+	}
+	figuretest.Check(t, svg)
 }

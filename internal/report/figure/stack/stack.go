@@ -19,6 +19,7 @@ type Data struct {
 	// Start and End bound the measured window in seconds; none where End is
 	// not above Start.
 	Start, End float64
+	Events     []timeline.Event
 	Max        float64 // upper end of the y axis where above 0: 100 for shares
 	About      string  // name of the figure, for readers who cannot see it
 }
@@ -62,6 +63,7 @@ func SVG(d Data) string {
 			p.Layer(l.Name, l.colour(i), xs, lower[i], upper[i], gap)
 		}
 	}
+	timeline.Happenings(p, d.Events, by, false)
 	if d.End > d.Start {
 		p.Mark(d.Start*by, "")
 		p.Mark(d.End*by, "")

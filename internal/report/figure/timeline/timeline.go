@@ -17,6 +17,7 @@ type Data struct {
 	// Start and End bound the measured window in seconds; none where End is
 	// not above Start.
 	Start, End float64
+	Events     []Event
 	// YMax is the least upper end of the y axis, above 0 where several figures
 	// share a scale; XMax likewise, in seconds.
 	YMax, XMax float64
@@ -29,6 +30,13 @@ type Data struct {
 type Track struct {
 	Name   string
 	Values []float64
+}
+
+// Event is something that was made to happen, from one second to another; its
+// label is left out in small figures.
+type Event struct {
+	From, To float64
+	Label    string
 }
 
 // SVG returns the figure.
@@ -58,6 +66,7 @@ func SVG(d Data) string {
 		label = ""
 	}
 	Outside(p, label, d.Start, d.End, x.Max/by, by)
+	Happenings(p, d.Events, by, d.Small)
 	if !seen {
 		p.Note("no data")
 	}
@@ -78,6 +87,16 @@ func Outside(p *chart.Plot, label string, from, to, end, by float64) {
 	p.Span(to*by, end*by, "")
 	p.Mark(from*by, "")
 	p.Mark(to*by, "")
+}
+
+// Happenings marks events on p. by turns seconds into the unit of p's x axis.
+func Happenings(p *chart.Plot, events []Event, by float64, small bool) {
+	for _, e := range events {
+		if small {
+			e.Label = ""
+		}
+		p.Happening(e.From*by, e.To*by, e.Label)
+	}
 }
 
 func (d Data) keys() (keys []chart.Key) {
@@ -101,6 +120,9 @@ func (d Data) about(seen bool, y chart.Extent) string {
 	s := fmt.Sprintf("%s: %s, up to %s", name, d.YLabel, chart.Number(y.Max))
 	if d.End > d.Start {
 		s += fmt.Sprintf("; window from %s s to %s s", chart.Number(d.Start), chart.Number(d.End))
+	}
+	for _, e := range d.Events {
+		s += fmt.Sprintf("; event %s from %s s to %s s", e.Label, chart.Number(e.From), chart.Number(e.To))
 	}
 	return s + "."
 }
