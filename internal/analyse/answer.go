@@ -54,7 +54,7 @@ func assemble(study record.Study, runs []run) *Study {
 	if about := speaker(out, runs); about != nil {
 		m := about.manifest
 		out.Metric = Metric{m.Workload.Metric.Name, m.Workload.Metric.Short}
-		out.System, out.Settings, out.Nominal = system(m), about.Settings, nominal(out, m)
+		out.System, out.Settings, out.Nominal = allProviders(system(m), runs), about.Settings, nominal(out, m)
 	}
 	out.Notes, out.Caveats = notes(out, runs), caveats(runs)
 	out.Invalid = faults(out, runs)
@@ -472,6 +472,24 @@ func machine(m record.Machine) []Fact {
 		out.add("Synced append", figure(d.FsyncUs)+" µs (median, before the study)")
 	}
 	return out
+}
+
+// allProviders names every provider of a study that varies it in place of one
+// trial's.
+func allProviders(facts []Fact, runs []run) []Fact {
+	var names []string
+	for _, r := range runs {
+		if name := r.manifest.Provider; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for i, f := range facts {
+		if f.Name == "Provider" && len(names) > 1 {
+			facts[i].Value = strings.Join(names, ", ")
+		}
+	}
+	return facts
 }
 
 // shortPrint is how much of a fingerprint people are shown: enough to tell

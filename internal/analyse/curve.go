@@ -157,7 +157,11 @@ func kneeOf(steps []growthStep, name, raises string) (knee *Number, text string)
 	}
 	last := len(steps) - 1
 	if at == last {
-		return nil, fmt.Sprintf("not reached: from %s to %s %s throughput still grows by %s", steps[last-1].text, steps[last].text, name, percent(100*(x(last)/x(last-1)-1)))
+		text = fmt.Sprintf("not reached: from %s to %s %s throughput still grows by %s", steps[last-1].text, steps[last].text, name, percent(100*(x(last)/x(last-1)-1)))
+		if does := steps[last].does; does.Low.OK() && !resolved(steps[last-1].does, does) {
+			text += ", which is not resolved by the repeats"
+		}
+		return nil, text
 	}
 	n := Number(steps[at].value)
 	text = fmt.Sprintf("at about %s %s: %s throughput by no more than %s", steps[at].text, name, raises, percent(100*(x(top)/x(at)-1)))

@@ -175,7 +175,7 @@ type sample struct {
 // the rate is over the time of all windows; percentiles are of the merged
 // distributions, with intervals where there are three repeats: see between.
 func latency(name string, w record.Workload, repeats []sample, seed uint64) Latency {
-	out := Latency{Type: name}
+	out := Latency{Type: name, Headline: name == w.Metric.Series}
 	for _, t := range w.Types {
 		if t.Name == name {
 			out.About, out.LimitMs, out.LimitP = t.About, t.LimitSeconds*1e3, t.Percentile

@@ -234,9 +234,14 @@ func (p *Published) take(i stats.Interval) {
 	p.Ours, p.Low, p.High = Number(i.Value), Number(i.Low), Number(i.High)
 }
 
+// wideInterval is how wide an interval may be, as a part of its value, for a
+// published value inside it to mean that the two agree.
+const wideInterval = 0.4
+
 // judge says how Ours lies to Value.
 func (p *Published) judge() {
 	known := p.Low.OK() && p.High.OK()
+	inside := known && p.Low <= p.Value && p.Value <= p.High
 	off := percent(math.Abs(100 * (float64(p.Ours/p.Value) - 1)))
 	if p.Unit == "%" {
 		off = figure(math.Abs(float64(p.Ours-p.Value))) + " points"
@@ -248,7 +253,7 @@ func (p *Published) judge() {
 		above := p.Bound == "above"
 		agrees := (p.Ours > p.Value) == above
 		switch {
-		case known && p.Low <= p.Value && p.Value <= p.High:
+		case inside:
 			p.Verdict = "not resolved: the bound lies within our interval"
 		case !known && agrees:
 			p.Verdict = "ours is " + p.Bound + ", without an interval"
@@ -257,7 +262,9 @@ func (p *Published) judge() {
 		default:
 			p.Verdict = "does not hold here"
 		}
-	case known && p.Low <= p.Value && p.Value <= p.High:
+	case inside && !(p.High-p.Low <= wideInterval*p.Ours):
+		p.Verdict = "not resolved: our interval is too wide"
+	case inside:
 		p.Verdict = "within our interval"
 	case p.Value == 0:
 		p.Verdict = "no ratio to 0"

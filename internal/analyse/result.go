@@ -163,8 +163,10 @@ type Factor struct {
 // Latency is the response time of one transaction type, from histograms
 // merged over the windows of all repeats; never averaged.
 type Latency struct {
-	Type      string  `json:"type"`
-	About     string  `json:"about,omitempty"`
+	Type  string `json:"type"`
+	About string `json:"about,omitempty"`
+	// Headline says that the metric counts this type.
+	Headline  bool    `json:"headline,omitempty"`
 	Count     int64   `json:"count"`
 	PerSecond float64 `json:"per_s"`
 	// MeanMs to MaxMs are response times of committed work, absent where there

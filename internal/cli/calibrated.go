@@ -23,8 +23,7 @@ func calibrated(e *env, f *demand.File, fits []*demand.Fitted, again [][]reprodu
 		e.printf("  a write of the log takes %s, a read of the disk %s, the way to the users %s\n", times(x.LogWrite), times(x.DiskRead), times(x.Latency))
 		e.printf("  by class, split by %s:\n", x.Split)
 		for _, c := range x.Classes {
-			work := demand.Quantity{Value: c.CPU(), Low: c.Compute.Low + c.Memory.Low, High: c.Compute.High + c.Memory.High}
-			e.printf("    %-20s %5.1f %%  %s, log %s B\n", c.Name, 100*c.Share, times(work), plain(c.LogBytes))
+			e.printf("    %-20s %5.1f %%  %s, log %s B\n", c.Name, 100*c.Share, times(c.Work()), plain(c.LogBytes))
 		}
 		for k, r := range again[i] {
 			if k == 0 {

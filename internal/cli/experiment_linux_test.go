@@ -159,6 +159,9 @@ func ratioIsTold(t *testing.T, s *analyse.Study, _ string, trials []record.Trial
 	if ran["native"] != 2 || ran["container"] != 2 {
 		t.Errorf("trials by provider: %v", ran)
 	}
+	if !slices.Contains(s.System, analyse.Fact{Name: "Provider", Value: "container, native"}) {
+		t.Errorf("the system is %+v", s.System)
+	}
 	if len(s.Comparisons) != 1 || len(s.Comparisons[0].Cells) != 1 {
 		t.Fatalf("comparisons are %+v", s.Comparisons)
 	}

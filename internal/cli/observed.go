@@ -32,7 +32,8 @@ func seconds(t *analyse.Trial, classes []string, cpus float64) []demand.Second {
 	written := firstOf(database("blocks written"), sumOf(database("buffers written checkpoint"), database("buffers written background"), database("buffers written backend")))
 	log := get("database", "wal", mebibyte)
 	logWrites := firstOf(database("wal fsyncs"), database("wal writes"))
-	logSeconds := sumOf(database("wal write s"), database("wal fsync s"))
+	flush := get("disk", "flush latency", 1e-3)
+	logSeconds := firstOf(sumOf(database("wal write s"), database("wal fsync s")), func(i int) float64 { return spent(logWrites(i), flush(i)) })
 	reads, writes := get("disk", "reads", 1), get("disk", "writes", 1)
 	readMs, writeMs := get("disk", "read latency", 1e-3), get("disk", "write latency", 1e-3)
 	var out []demand.Second

@@ -34,7 +34,7 @@ func drivenBy(t *analyse.Trial, m *record.Trial) drivenTrial {
 	l := m.Load
 	out := drivenTrial{
 		load:  scenario.Load{Users: l.Users, RatePerS: l.RatePerS, Constant: l.Arrivals == "constant", Connections: l.Connections},
-		label: t.Label, cpus: float64(t.CPUs), memory: unit.Bytes(t.MemoryBytes), shared: m.Seat.Shared != "",
+		label: t.Label, cpus: float64(t.CPUs), memory: unit.Bytes(t.MemoryBytes), shared: m.Seat.Shared != "" || m.Seat.CPUs == "", // older records: all CPUs were shared
 		profiled: len(l.Profile) > 0, throughput: t.Throughput,
 	}
 	if l.RatePerS > 0 {

@@ -212,8 +212,12 @@ func percent(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64) + " %"
 }
 
-// unitOf returns the row of the unit of work, which is the last.
+// unitOf returns the row of the work that the metric counts: the unit of work,
+// which is the last row, or a type of transaction.
 func unitOf(types []analyse.Latency) (analyse.Latency, bool) {
+	if i := slices.IndexFunc(types, func(l analyse.Latency) bool { return l.Headline }); i >= 0 {
+		return types[i], true
+	}
 	if len(types) == 0 {
 		return analyse.Latency{}, false
 	}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"math"
+
 	"github.com/loadstone-perf/loadstone/internal/analyse"
 	"github.com/loadstone-perf/loadstone/internal/report/figure/bars"
 	"github.com/loadstone-perf/loadstone/internal/report/figure/chart"
@@ -26,7 +28,7 @@ func (b *builder) fairness() {
 		Columns: columns("Configuration", "#Instances", "#Jain's index", "#Least of mean", "#Variation")}
 	for _, cell := range of {
 		f := cell.Fairness
-		t.Rows = append(t.Rows, []field{c(cell.Label), c(chart.Count(int64(len(f.Instances)))), estimated(f.Jain, 1, ""), estimated(f.MinOfMean, 100, " %"), estimated(f.CV, 100, " %")})
+		t.Rows = append(t.Rows, []field{c(cell.Label), c(chart.Count(int64(len(f.Instances)))), estimatedUpTo(f.Jain, 1, "", 1), estimatedUpTo(f.MinOfMean, 100, " %", 100), estimated(f.CV, 100, " %")})
 	}
 	blocks := []block{{Text: "Each instance is entitled to " + entitlement(shown.Fairness) + "."}, b.figure(b.shares(shown)), b.table(t)}
 	blocks = append(blocks, b.groupSums(of)...)
@@ -81,12 +83,18 @@ func groupsCSV(of []analyse.Cell, m analyse.Metric) []byte {
 
 // estimated is an estimate times factor, with its interval below it.
 func estimated(e analyse.Estimate, factor float64, unit string) field {
+	return estimatedUpTo(e, factor, unit, math.Inf(1))
+}
+
+// estimatedUpTo is estimated of what can't be more than most: Student's interval
+// knows no bounds.
+func estimatedUpTo(e analyse.Estimate, factor float64, unit string, most float64) field {
 	if e.N == 0 {
 		return toned("–", muted)
 	}
 	f := c(chart.Number(e.Value*factor) + unit)
 	if e.Low.OK() && e.High.OK() {
-		f.Detail = num(low(e)*factor) + "–" + num(float64(e.High)*factor)
+		f.Detail = num(low(e)*factor) + "–" + num(min(float64(e.High)*factor, most))
 	}
 	return f
 }

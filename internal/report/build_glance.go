@@ -120,9 +120,13 @@ func dataSize(s *analyse.Study) []string {
 		if t.DatabaseBytes <= 0 {
 			return ""
 		}
-		text := "a database of " + unit.Bytes(t.DatabaseBytes).Human()
+		n := int64(max(1, len(t.Parts)))
+		text := "a database of " + unit.Bytes(t.DatabaseBytes/n).Human()
+		if n > 1 {
+			text += " for each instance, on average"
+		}
 		if t.MemoryBytes > 0 {
-			text += fmt.Sprintf(", %s of the %s of memory that may be used", percent(100*float64(t.DatabaseBytes)/float64(t.MemoryBytes)), unit.Bytes(t.MemoryBytes).Human())
+			text += fmt.Sprintf(", %s of the %s of memory that may be used", percent(100*float64(t.DatabaseBytes)/float64(t.MemoryBytes)), unit.Bytes(t.MemoryBytes/n).Human())
 			if t.DatabaseBytes > t.MemoryBytes {
 				text += ": it can't all be held there"
 			}

@@ -208,11 +208,16 @@ const servicePercentile = 99
 // responseTables are the response times by transaction type, what was done of
 // each, and what each does.
 func (b *builder) responseTables(peak analyse.Cell) []block {
-	at := " by transaction type at the peak (" + peak.Label + "), over the windows of all its repeats together. The unit of work is the last row."
+	at := " by transaction type at the peak (" + peak.Label + "), over the windows of all its repeats together."
+	unit, _ := unitOf(peak.Types)
+	if n := len(peak.Types); n > 0 && unit.Type != peak.Types[n-1].Type {
+		at += " The metric counts " + unit.Type + "."
+	} else {
+		at += " The unit of work is the last row."
+	}
 	times := table{Caption: "Response time in ms" + at + " Service p99 is without what work waited before it began.", CSV: "response-times.csv", Columns: columns("Transaction", "#Mean?")}
 	work := table{Caption: "Work done" + at, CSV: "response-times.csv",
 		Columns: columns("Transaction", "#Count", "#Per second", "#Rolled back", "#Retries", "#Errors")}
-	unit, _ := unitOf(peak.Types)
 	for _, q := range unit.P {
 		times.Columns = append(times.Columns, column{Name: fmt.Sprintf("p%g", q.Percentile), Numeric: true})
 		if q.Percentile == servicePercentile {

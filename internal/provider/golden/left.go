@@ -41,8 +41,9 @@ func undone(cache string) (paths, keys []string, err error) {
 		if !ok {
 			key, ok = strings.CutPrefix(e.Name(), retired)
 		}
-		if ok {
-			paths, keys = append(paths, filepath.Join(root(cache), e.Name())), append(keys, key)
+		path := filepath.Join(root(cache), e.Name())
+		if ok && home.HoldsOnly(path, "data", "state.json", "about.json", "owner.json", "owner.json.new") {
+			paths, keys = append(paths, path), append(keys, key)
 		}
 	}
 	return paths, keys, err
@@ -107,10 +108,10 @@ func (s Store) Stored(ctx context.Context, inUse func(context.Context) (bool, er
 		return nil, errors.Join(err, fmt.Errorf("golden states in %s: an instance runs from them: %w", root(s.Cache), provider.ErrOwned))
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") || !e.IsDir() {
-			continue
+		// What is no state, or one that this build can't read, may be anybody's.
+		if _, ok, err := readState(s.Cache, e.Name()); ok && err == nil {
+			found = append(found, s.stored(e.Name(), inUse))
 		}
-		found = append(found, s.stored(e.Name(), inUse))
 	}
 	return found, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -143,11 +144,20 @@ func each(ctx context.Context, clk clock.Clock, all string, do func(Dead) error)
 	}
 	var errs []error
 	for _, e := range entries {
-		if e.IsDir() {
-			errs = append(errs, do(Dead{Dir: filepath.Join(all, e.Name()), Half: strings.HasPrefix(e.Name(), making)}))
+		d := Dead{Dir: filepath.Join(all, e.Name()), Half: strings.HasPrefix(e.Name(), making)}
+		if !e.IsDir() || d.Half && !HoldsOnly(d.Dir, "data", "run", "lock", "owner.json", "owner.json.new") {
+			continue
 		}
+		errs = append(errs, do(d))
 	}
 	return errors.Join(errs...)
+}
+
+// HoldsOnly says whether a directory that is known by its name alone has
+// nothing in it but what names say: else somebody else made it.
+func HoldsOnly(dir string, names ...string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !slices.Contains(names, e.Name()) })
 }
 
 // deadOwner says whether the owner of a marked directory died: the lock is

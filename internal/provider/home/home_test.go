@@ -83,6 +83,30 @@ func TestSweepCleansTheDeadOnlyAndTellsOfReboots(t *testing.T) {
 	}
 }
 
+func TestUnfinishedDirectoriesAreKnownByWhatTheyHold(t *testing.T) {
+	all := filepath.Join(t.TempDir(), "all")
+	for _, path := range []string{making + "ours-1/data", making + "theirs-1/data", making + "theirs-1/notes", making + "empty-1"} {
+		if err := os.MkdirAll(filepath.Join(all, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{filepath.Join(all, making+"empty-1"), filepath.Join(all, making+"ours-1")}
+	found, err := Find(t.Context(), clock.Real{}, all)
+	var dirs []string
+	for _, d := range found {
+		if dirs = append(dirs, d.Dir); !d.Half {
+			t.Errorf("%+v is not unfinished", d)
+		}
+	}
+	if err != nil || !slices.Equal(dirs, want) {
+		t.Errorf("found %v, %v, want %v", dirs, err, want)
+	}
+	removed, err := Sweep(t.Context(), clock.Real{}, all, nil)
+	if err != nil || !slices.Equal(removed, want) {
+		t.Errorf("swept %v, %v, want %v", removed, err, want)
+	}
+}
+
 func TestSweepOfNothingIsNoError(t *testing.T) {
 	if removed, err := Sweep(t.Context(), clock.Real{}, filepath.Join(t.TempDir(), "nowhere"), nil); err != nil || len(removed) > 0 {
 		t.Errorf("%v, %v", removed, err)

@@ -81,10 +81,20 @@ func (f *ferry) Read(b []byte) (int, error) {
 // cross leaves a connection that has ended for the next; false where there is
 // none, and none will be.
 func (f *ferry) cross() bool {
+	if f.step() {
+		return true
+	}
 	// The emulator that the guest leaves may end before it is known that the
-	// guest has arrived: who holds the writing says which.
+	// guest has arrived: who holds the writing says which. Where the next is
+	// known already, nobody is waited for: who writes may wait for the guest,
+	// which may wait for its own words to be read.
 	f.writing.Lock()
 	defer f.writing.Unlock()
+	return f.step()
+}
+
+// step goes over to the next connection, if there is one.
+func (f *ferry) step() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.next == nil {
@@ -112,8 +122,9 @@ func (f *ferry) Close() error {
 func (f *ferry) hold(ctx context.Context, clk clock.Clock) error {
 	f.writing.Lock()
 	for {
-		left, err := unread(f.at)
-		if err == nil && left == 0 {
+		at, crossing := f.ends()
+		left, err := unread(at)
+		if err == nil && left == 0 && crossing == nil {
 			return nil
 		}
 		if err == nil {

@@ -40,15 +40,17 @@ func (f *fresh) used() {
 }
 
 // begunWith tells how the guest came to begin with the state under key; ok is
-// false where it did not, or is no longer what it began with. It says so once.
+// false where it did not, or is no longer what it began with. Who asks restores
+// that state now, so that it is told once, and of one key.
 func (f *fresh) begunWith(key string) (done provider.Restored, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.done == nil || f.wanted != key {
+	was := f.done
+	f.done = nil
+	if was == nil || f.wanted != key {
 		return done, false
 	}
-	done, f.done = *f.done, nil
-	return done, true
+	return *was, true
 }
 
 // firstDisk makes the data disk of a new guest: over the golden state that is

@@ -279,6 +279,9 @@ func unfinishedImages(cache string) (found []provider.Leftover) {
 	dirs, _ := filepath.Glob(filepath.Join(images(cache), makingImage+"*"))
 	for _, dir := range dirs {
 		name := strings.TrimPrefix(filepath.Base(dir), makingImage)
+		if !home.HoldsOnly(dir, "out", "stage") {
+			continue
+		}
 		free, err := whileUnlocked(cache, name, func() error { return nil })
 		if !free || err != nil {
 			continue
@@ -324,7 +327,11 @@ func (p Provider) Stored(ctx context.Context, cache string) ([]provider.Leftover
 	if err != nil {
 		return nil, err
 	}
-	paths, _ := filepath.Glob(filepath.Join(images(cache), "*"))
+	var paths []string
+	for _, pattern := range []string{"root-*.ext4", "data-*.ext4", "init-*.cpio"} {
+		some, _ := filepath.Glob(filepath.Join(images(cache), pattern))
+		paths = append(paths, some...)
+	}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {

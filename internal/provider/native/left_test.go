@@ -216,6 +216,9 @@ func TestGoldenStatesStayWhileAnInstanceRuns(t *testing.T) {
 	if err := i.Save(t.Context(), "state", nil); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(filepath.Join(cache, "golden", "notes", "data"), 0o755); err != nil { // somebody else's
+		t.Fatal(err)
+	}
 	store := New().(provider.Storer)
 	if found, err := store.Stored(t.Context(), cache); !errors.Is(err, provider.ErrOwned) || len(found) > 0 {
 		t.Errorf("while an instance runs: %+v, %v", found, err)

@@ -105,7 +105,8 @@ type Class struct {
 	Name  string
 	Share float64 // of all transactions, 0 to 1
 	// Compute and Memory are nanoseconds at the nominal frequency: together
-	// the class's processor work, Memory the part that waits for memory.
+	// the class's processor work, Memory the part that waits for memory. Their
+	// intervals are those of the work; that of the parts is Workload.Stall's.
 	Compute, Memory Quantity
 	LogBytes        Quantity
 }
@@ -121,7 +122,13 @@ const (
 )
 
 // CPU is the class's processor work in nanoseconds, at the values.
-func (c Class) CPU() float64 { return c.Compute.Value + c.Memory.Value }
+func (c Class) CPU() float64 { return c.Work().Value }
+
+// Work is the class's processor work in nanoseconds.
+func (c Class) Work() Quantity {
+	x, y := c.Compute, c.Memory
+	return Quantity{x.Value + y.Value, x.Low + y.Low, x.High + y.High, x.Assumed && y.Assumed}
+}
 
 // Find returns the workload that was fitted for an engine and a mode, the one
 // whose parameters are nearest to params, and the names of those that differ,

@@ -110,11 +110,7 @@ func (w Workload) draw(s *rng.Stream) Workload {
 	work := make([]float64, len(w.Classes))
 	mix, logs := 0.0, normal(s) // one for all classes: they share one log
 	for i, c := range w.Classes {
-		total := Quantity{c.CPU(), c.Compute.Low + c.Memory.Low, c.Compute.High + c.Memory.High, false}
-		work[i] = c.CPU()
-		if w.Split == ByRegression {
-			work[i] = total.at(normal(s))
-		}
+		work[i] = c.Work().draw(s)
 		mix += c.Share * work[i]
 	}
 	own := w.own()

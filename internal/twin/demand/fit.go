@@ -212,9 +212,8 @@ func (b *sample) classes(f *Fitted) {
 			f.note("%s never ran: its demands are the described proportions.", name)
 		}
 		c := Class{Name: name, Share: shares[i]}
-		stall := f.Stall
-		c.Compute = Quantity{work[i] * (1 - stall.Value), low[i] * (1 - stall.High), high[i] * (1 - stall.Low), false}
-		c.Memory = Quantity{work[i] * stall.Value, low[i] * stall.Low, high[i] * stall.High, false}
+		all, stall := Quantity{work[i], low[i], high[i], false}, f.Stall.Value
+		c.Compute, c.Memory = all.times(1-stall), all.times(stall)
 		c.LogBytes = Exactly(o.LogBytes[i])
 		c.LogBytes.Assumed = logMix.Assumed
 		if described > 0 && logMix.Value > 0 {
@@ -250,11 +249,14 @@ func (b *sample) divide(f *Fitted, shares []float64) (work, low, high []float64)
 	for k, w := range relative { // a class without work can't be run
 		relative[k] = max(w, 1e-6*slices.Max(relative))
 	}
+	// How far a class may be from what a way to divide says that no interval
+	// comes with: assumed.
+	unsure := map[Split]float64{ByResponse: 1.25, ByAccess: 1.6, ByRegression: 1}
 	scale := own / dot(shares, relative)
 	for k := range relative {
 		w := scale * relative[k]
 		work = append(work, w)
-		l, h := w*f.CPU.Low/f.CPU.Value, w*f.CPU.High/f.CPU.Value
+		l, h := w/unsure[f.Split], w*unsure[f.Split]
 		if sure && point[k] > 0 {
 			l, h = w*max(0, intervals[k].Low)/point[k], w*intervals[k].High/point[k]
 		}
@@ -262,9 +264,9 @@ func (b *sample) divide(f *Fitted, shares []float64) (work, low, high []float64)
 	}
 	switch f.Split {
 	case ByResponse:
-		f.note("The mix did not vary enough to tell the classes apart: its work is divided by their response times where nothing queued, less the log's and the network's. Each class by itself is less sure than its interval says.")
+		f.note("The mix did not vary enough to tell the classes apart: its work is divided by their response times where nothing queued, less the log's and the network's. Each class by itself is taken to be known to a factor of %g.", unsure[ByResponse])
 	case ByAccess:
-		f.note("The mix did not vary enough to tell the classes apart, and no trial had so little load that nothing queued: its work is divided as the workload's description has it. Each class by itself is a guess.")
+		f.note("The mix did not vary enough to tell the classes apart, and no trial had so little load that nothing queued: its work is divided as the workload's description has it. Each class by itself is taken to be known to a factor of %g.", unsure[ByAccess])
 	}
 	return work, low, high
 }

@@ -109,7 +109,7 @@ func TestTrialsOfTheTwinGiveItsParametersBack(t *testing.T) {
 			is float64
 		}{
 			"mix":  {f.CPU, share*trueBuy + (1-share)*trueLook + trueIO*ios/done},
-			"buy":  {demand.Quantity{Low: buy.Compute.Low + buy.Memory.Low, High: buy.Compute.High + buy.Memory.High}, trueBuy},
+			"buy":  {buy.Work(), trueBuy},
 			"I/O":  {f.Costs.IO, trueIO},
 			"log":  {f.LogWrite, trueLog},
 			"ways": {f.Latency, trueWay},

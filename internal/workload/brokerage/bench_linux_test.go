@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/drive"
 	"github.com/loadstone-perf/loadstone/internal/engine"

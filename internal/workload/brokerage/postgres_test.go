@@ -97,6 +97,10 @@ func (l loaded) neighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Both have read before either writes.
+	for i, c := range both {
+		enginetest.Ask(t, c, fmt.Sprintf("SELECT t_st_id FROM trade WHERE t_id = %d", trades[i].Int))
+	}
 	for i, c := range both {
 		enginetest.Ask(t, c, fmt.Sprintf("SELECT status FROM traderesult(%d, 25.00, timestamp '2006-01-02 09:00')", trades[i].Int))
 	}
