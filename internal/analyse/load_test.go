@@ -125,3 +125,22 @@ func TestAKneeOfUnequalStepsIsTheSteepestLoss(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// What the metric counts stands for the work: not whatever type is the last.
+func TestResponseTimesOfAValueAreThoseOfTheHeadline(t *testing.T) {
+	c := Cell{Trials: []int{0}, Types: []Latency{
+		{Type: "neworder", MeanMs: 3, P: []Quantile{{99, 20, 18, 22}}}, {Type: "stocklevel", MeanMs: 9, P: []Quantile{{99, 70, 60, 80}}},
+	}}
+	about := &record.Trial{Workload: record.Workload{Metric: record.Metric{Series: "neworder"}}}
+	s := &Study{Cells: []Cell{c}, Trials: []Trial{{about: about}}}
+	if p99, mean := metricOf(s, 0, "p99"), metricOf(s, 0, "response"); p99.Value != 20 || p99.High != 22 || mean.Value != 3 {
+		t.Errorf("%+v, %+v", p99, mean)
+	}
+	about.Workload.Metric.Series = ""
+	if p99 := metricOf(s, 0, "p99"); p99.Value != 70 {
+		t.Errorf("%+v", p99)
+	}
+	if none := metricOf(&Study{Cells: []Cell{{}}}, 0, "p95"); none.N != 0 {
+		t.Errorf("%+v", none)
+	}
+}

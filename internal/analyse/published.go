@@ -174,7 +174,7 @@ func (p *Published) ratio(s *Study, of record.Published) {
 	case of.Metric == "throughput":
 		p.take(ratioOfCells(s, a, b))
 	default:
-		x, y := metricOf(s.Cells[a], of.Metric), metricOf(s.Cells[b], of.Metric)
+		x, y := metricOf(s, a, of.Metric), metricOf(s, b, of.Metric)
 		p.take(stats.Interval{Value: y.Value / x.Value, Low: nan(), High: nan()})
 	}
 	p.judge()
@@ -191,7 +191,7 @@ func (p *Published) figure(s *Study, of record.Published) {
 		p.multiple(s, of, at)
 		return
 	}
-	e := metricOf(s.Cells[at], of.Metric)
+	e := metricOf(s, at, of.Metric)
 	if e.N == 0 {
 		p.Verdict = "not recorded here"
 		return
@@ -280,9 +280,10 @@ func (p *Published) judge() {
 	}
 }
 
-// metricOf is a figure of a cell by its name in a study file; N is 0 where it
+// metricOf is a figure of a cell of s by its name in a study file; N is 0 where it
 // was not recorded. Only what is estimated over repeats has an interval.
-func metricOf(c Cell, metric string) Estimate {
+func metricOf(s *Study, cell int, metric string) Estimate {
+	c := s.Cells[cell]
 	of := func(v Number) Estimate {
 		if !v.OK() {
 			return Estimate{Low: Absent(), High: Absent()}
@@ -313,10 +314,7 @@ func metricOf(c Cell, metric string) Estimate {
 		}
 		return c.Fairness.Jain
 	}
-	if len(c.Types) == 0 {
-		return of(Absent())
-	}
-	unit := c.Types[len(c.Types)-1]
+	unit := s.headlined(c)
 	if metric == "response" {
 		return of(unit.MeanMs)
 	}
@@ -387,7 +385,7 @@ func publishedBetween(base, other *Study, matches []match) []Published {
 		case p.Metric == "throughput":
 			one.take(ratioOfMatch(matchOf(base, other, x, y, false), false))
 		default:
-			one.take(stats.Interval{Value: metricOf(other.Cells[y], p.Metric).Value / metricOf(base.Cells[x], p.Metric).Value, Low: nan(), High: nan()})
+			one.take(stats.Interval{Value: metricOf(other, y, p.Metric).Value / metricOf(base, x, p.Metric).Value, Low: nan(), High: nan()})
 		}
 		one.judge()
 		out = append(out, one)

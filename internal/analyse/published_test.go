@@ -78,6 +78,7 @@ func TestPublishedSeriesAreLinesThroughWhatWasMeasured(t *testing.T) {
 		{Series: "sizes", Metric: "p95", At: at("4"), Value: 7, Unit: "ms"},
 		{Series: "apart", Metric: "throughput", At: at("2"), Against: at("1"), Value: 1.9},
 		{Series: "apart", Metric: "throughput", At: at("8"), Against: at("4"), Value: 1.8},
+		{Series: "back", Metric: "throughput", At: at("1"), Against: at("8"), Value: 0.2},
 		{Series: "bound", Metric: "throughput", At: at("8"), Against: at("4"), Value: 1.8, Bound: "above"},
 		{Series: "said", Metric: "throughput", At: at("8"), Says: "best", Source: "p. 3"},
 	}
@@ -91,6 +92,7 @@ func TestPublishedSeriesAreLinesThroughWhatWasMeasured(t *testing.T) {
 		{"sizes", []point{{2, 2}, {8, 6}}},
 		{"apart", []point{{1, 1}, {2, 1.9}}},
 		{"apart", []point{{4, 4}, {8, 7.2}}},
+		{"back", []point{{1, 1}, {8, 5}}},
 	}
 	if len(w.Published) != len(want) {
 		t.Fatalf("%d lines, want %d: %+v", len(w.Published), len(want), w.Published)

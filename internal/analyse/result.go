@@ -9,9 +9,14 @@
 // curve (cells → load curve and knee), limit (counters → limiting resource),
 // answer (the study and the sentence on top).
 //
+// Questions of their own: fair (instances that ran at once), sweep (speed-up,
+// consolidation, what a knob's less costs), contention (waiting for CPUs against
+// response times), published and published_line (what others printed).
+//
 // What two results, or two values of a factor, have to do with each other:
 // compare (configurations matched, verdict in words), effect (one quantity:
-// ratio, interval, tests), apart (what can't be compared, and what else
+// ratio, interval, tests), peak and equal (each at its best load, and at equal
+// use of the CPUs), apart (what can't be compared, and what else
 // differs), condition (what must not have changed), history (many runs).
 package analyse
 

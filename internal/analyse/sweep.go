@@ -58,7 +58,8 @@ type SweepPoint struct {
 	Step     Number `json:"step"`
 	StepLow  Number `json:"step_low"`
 	StepHigh Number `json:"step_high"`
-	// P99Ms is that of the unit of work, and HostCPUPct the use of the machine.
+	// P99Ms is that of what the metric counts, and HostCPUPct the use of the
+	// machine.
 	P99Ms      Number `json:"p99_ms"`
 	HostCPUPct Number `json:"host_cpu_pct"`
 	// OfData is the memory that the instances may use as a part of their
@@ -226,9 +227,7 @@ func sweepPoint(s *Study, k int, order []int, n int, scales bool) SweepPoint {
 		r := ratioOfCells(s, order[n-1], order[n])
 		p.Step, p.StepLow, p.StepHigh = Number(r.Value), Number(r.Low), Number(r.High)
 	}
-	if len(c.Types) > 0 {
-		p.P99Ms = quantileOf(c.Types[len(c.Types)-1], 99).Ms
-	}
+	p.P99Ms = quantileOf(s.headlined(c), 99).Ms
 	if r, known := resource(c.Usage, hostCPU); known {
 		p.HostCPUPct = Number(r.Value)
 	}
@@ -238,6 +237,24 @@ func sweepPoint(s *Study, k int, order []int, n int, scales bool) SweepPoint {
 		}
 	}
 	return p
+}
+
+// headlined is the type that the metric counts, at c: the last, which is the unit
+// of work, where that is not known.
+func (s *Study) headlined(c Cell) Latency {
+	name := ""
+	if len(c.Trials) > 0 && s.Trials[c.Trials[0]].about != nil {
+		name = s.Trials[c.Trials[0]].about.Workload.Metric.Series
+	}
+	for _, l := range c.Types {
+		if l.Type == name {
+			return l
+		}
+	}
+	if n := len(c.Types); n > 0 {
+		return c.Types[n-1]
+	}
+	return Latency{MeanMs: Absent()}
 }
 
 // quantileOf is percentile p of l; all of it is absent where l lacks it.

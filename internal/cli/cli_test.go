@@ -44,7 +44,7 @@ func TestCommandLine(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			return name == "server" && server(t) || name == "container" && containers(t), nil
+			return name == "server" && server(t) || name == "container" && containers(t) || name == "kvm" && libvirt.HasKVM(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until":     until,

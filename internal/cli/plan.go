@@ -54,6 +54,8 @@ type planned struct {
 	// Published are what others printed of the question: the report shows them
 	// beside what is measured.
 	Published []record.Published `json:"published,omitempty"`
+	// Events are what happens to instances while load runs, in words.
+	Events []string `json:"events,omitempty"`
 	// Notes are what the provider says of its instances here.
 	Notes    []string  `json:"notes,omitempty"`
 	Problems []problem `json:"problems"`
@@ -137,9 +139,17 @@ func (j *job) outline(e *env) planned {
 		out.Server = "not on this machine: 'run' would fetch it"
 		j.missing = j.unfetchable()
 	}
-	out.Notes = j.notes(e)
+	out.Events, out.Notes = j.events(), j.notes(e)
 	out.Problems = append(out.Problems, j.problems(e)...)
 	return out
+}
+
+// events are what happens in each trial while load runs.
+func (j *job) events() (all []string) {
+	for _, x := range j.configs()[0].Events {
+		all = append(all, fmt.Sprintf("%s after measuring began, instance %s: %s", x.At, x.Instance, x))
+	}
+	return all
 }
 
 // notes are what the provider says of the study's instances here, each once.
@@ -221,8 +231,14 @@ func (p planned) print(e *env, j *job) {
 	} else {
 		e.printf("\n\n%d configurations × %d repeats = %d trials, in randomised blocks (seed %d)\n", p.Cells, p.Repeats, len(p.Trials), p.Seed)
 	}
-	e.printf("about %s in all, of which %s drive load\n", short(p.Seconds), short(p.Driven))
-	if j.endpoint().URL == "" {
+	if j.model != nil {
+		e.printf("%s of load are simulated\n", short(p.Driven))
+	} else {
+		e.printf("about %s in all, of which %s drive load\n", short(p.Seconds), short(p.Driven))
+	}
+	if j.model != nil {
+		e.printf("nothing is loaded or restored\n")
+	} else if j.endpoint().URL == "" {
 		e.printf("about %s of disk below %s\n", p.Disk.Human(), e.cache)
 	} else if j.endpoint().Load {
 		e.printf("about %s of disk on the server, for golden states and working copies\n", j.onServer().Human())
@@ -232,6 +248,9 @@ func (p planned) print(e *env, j *job) {
 	e.printf("server: %s\n", p.Server)
 	if n := len(p.Published); n > 0 {
 		e.printf("beside it the report shows %s\n", counted(n, "published value"))
+	}
+	for _, x := range p.Events {
+		e.printf("event: %s\n", x)
 	}
 	for _, n := range p.Notes {
 		e.printf("caution: %s\n", n)
@@ -250,7 +269,7 @@ func (p planned) print(e *env, j *job) {
 	for _, problem := range p.Problems {
 		e.printf("\ncan't run here: %s\n  remedy: %s\n", problem.What, problem.Remedy)
 	}
-	if j.endpoint().URL != "" {
+	if j.endpoint().URL != "" || j.model != nil {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(e.cache, "golden")); err != nil {

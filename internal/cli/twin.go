@@ -47,21 +47,19 @@ func modelOf(source []byte) (t *twin.Twin, err error) {
 	return twin.New(v)
 }
 
-// simulated makes a study's job one on the model m.
+// simulated makes a study's job one on the model m, which is nil where provider's
+// name or host varies.
 func (j *job) simulated(m *twin.Twin) error {
+	if m == nil {
+		return errors.New("the study varies provider.name or provider.host with the twin: what is calculated and what is measured are never in one study, nor are two hosts; run one study for each")
+	}
 	for _, c := range j.configs() {
-		if c.Provider.Name != twin.Name {
-			return errors.New("the study varies provider.name with twin among its values: what is calculated and what is measured are never in one study; run one for each")
-		}
 		first := j.configs()[0].Provider.Params.All()
 		for name, text := range c.Provider.Params.All() {
 			if first[name] != text {
 				return fmt.Errorf("the study varies provider.%s, which this build can't do yet: run one study for each and compare them", name)
 			}
 		}
-	}
-	if m == nil {
-		return errors.New("provider twin: provider.host may not vary; run one study for each host and compare them")
 	}
 	j.model, j.provider, j.providers = m, m, nil
 	j.cpus, j.noCPUs = trial.ModelCPUs(m.Model().Host), nil

@@ -115,7 +115,7 @@ func (c whatifCommand) sweep() (*sweep, error) {
 		}
 	}
 	known := catalog.Known()
-	known.Machine = study.Size{CPUs: float64(file.Host.CPU.CPUs()), Memory: file.Host.Memory}
+	known.Machine = hostSize(file.Host)
 	edited, err := onTwin(source, c.Host, c.Like, slices.DeleteFunc(axes, axis.ofHost))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

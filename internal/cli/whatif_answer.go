@@ -216,7 +216,28 @@ func (s *sweep) best(rows []configuration) []string {
 	if alike > 0 {
 		text += fmt.Sprintf("; the intervals of %s reach as far", counted(alike, "other configuration"))
 	}
-	return []string{text}
+	return append(s.holding(rows), text)
+}
+
+// holding names the first configuration, in the order asked, that holds every
+// condition for sure: where sizes rise, the smallest.
+func (s *sweep) holding(rows []configuration) []string {
+	if len(s.until) == 0 {
+		return nil
+	}
+	first, n := -1, 0
+	for i, r := range rows {
+		if r.Verdict == predict.Holds {
+			n++
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return []string{fmt.Sprintf("none of %s holds every condition for sure", counted(len(rows), "configuration"))}
+	}
+	return []string{fmt.Sprintf("%d of %s hold every condition for sure, the first of them %s", n, counted(len(rows), "configuration"), name(rows[first]))}
 }
 
 // name is a row's factors in words.

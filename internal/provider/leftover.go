@@ -54,12 +54,15 @@ type Owner struct {
 
 // String names the owner for people: "process 4711 of root".
 func (o Owner) String() string {
-	who := "not known"
+	who := "a process"
 	if o.PID > 0 {
 		who = fmt.Sprintf("process %d", o.PID)
 	}
-	if o.User != "" {
+	switch {
+	case o.User != "":
 		who += " of " + o.User
+	case o.PID == 0:
+		who = "not known"
 	}
 	return who
 }

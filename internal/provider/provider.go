@@ -158,6 +158,12 @@ type Snapshotter interface {
 	Remove(ctx context.Context, key string) error
 }
 
+// LastSaver is a Snapshotter that saves faster where nothing but Close follows.
+type LastSaver interface {
+	// SaveLast is Save; afterwards the instance can only be closed.
+	SaveLast(ctx context.Context, key string, about []byte) error
+}
+
 // ErrDamaged says that a golden state is not what was saved.
 var ErrDamaged = errors.New("the golden state is damaged: remove it, it will be built again")
 

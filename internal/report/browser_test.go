@@ -116,7 +116,7 @@ func resize(t *testing.T, tab context.Context, width int64) {
 
 func TestPageInABrowser(t *testing.T) {
 	ctx := browser(t)
-	for name, s := range map[string]*analyse.Study{"ordinary": quickstart(), "invalid": invalid(), "empty": empty(), "hostile": hostile()} {
+	for name, s := range map[string]*analyse.Study{"ordinary": quickstart(), "invalid": invalid(), "empty": empty(), "hostile": hostile(), "scaled": scaled()} {
 		t.Run(name, func(t *testing.T) {
 			index, err := Write(s, t.TempDir())
 			must(t, err)
@@ -125,8 +125,8 @@ func TestPageInABrowser(t *testing.T) {
 			checkLinks(t, tab, index)
 			checkThemes(t, tab)
 			checkNarrow(t, tab)
-			if name == "ordinary" || name == "invalid" {
-				checkMiddling(t, tab, name == "ordinary")
+			if name == "ordinary" || name == "invalid" || name == "scaled" {
+				checkMiddling(t, tab, name != "invalid")
 			}
 			if name == "ordinary" {
 				checkCrosshair(t, tab)

@@ -94,10 +94,19 @@ func knee(l analyse.Line) float64 {
 	return float64(*l.Knee)
 }
 
+// origin names lines of figures that stand for all there is: where their points
+// come from.
+func (b *builder) origin() string {
+	if b.s.Simulated {
+		return "simulated"
+	}
+	return "measured"
+}
+
 func (b *builder) curveLine(cv *analyse.Curve, l analyse.Line) loadcurve.Line {
 	out := loadcurve.Line{Name: l.Label, Knee: knee(l)}
 	if out.Name == "" && len(cv.Lines) == 1 {
-		out.Name = "measured"
+		out.Name = b.origin()
 	}
 	var loads chart.Extent
 	for _, i := range l.Cells {

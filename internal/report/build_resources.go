@@ -55,6 +55,8 @@ func advice(group, unit string) string {
 		return "CPU use of the instance in % of what it may use, and of the driver in % of the machine. A driver near its limit measures itself, not the database."
 	case "cpu % of the time":
 		return "Time in which work was held back: by the instance's own limit (throttled), or because it had to wait for a CPU."
+	case "cpu waiting":
+		return "How many tasks or virtual CPUs of an instance waited on average: ready, they could run, but others had the CPUs; co-stop, they were held back for their siblings; steal, what the guest itself saw of it."
 	case "cpu tasks":
 		return "Tasks that run or wait for a CPU. More than there are CPUs means that some wait."
 	case "disk MiB/s":
@@ -175,7 +177,7 @@ func (b *builder) unitFigures(t *analyse.Trial, words groupText, of []analyse.Tr
 		same := slices.DeleteFunc(slices.Clone(of), func(tr analyse.Track) bool { return tr.Unit != unit })
 		title := words.title
 		if len(units(of)) > 1 {
-			title += ": " + cut(trackNames(same), 60)
+			title += ": " + cut(trackTitle(same), 60)
 		}
 		switch {
 		case len(same) > mostLines:
@@ -190,6 +192,21 @@ func (b *builder) unitFigures(t *analyse.Trial, words groupText, of []analyse.Tr
 		blocks = append(blocks, b.small(small))
 	}
 	return blocks
+}
+
+// trackTitle names tracks together: those of several instances once.
+func trackTitle(of []analyse.Track) string {
+	if len(of) > 1 {
+		_, what, ok := strings.Cut(of[0].Name, " ")
+		alike := ok && !slices.ContainsFunc(of, func(tr analyse.Track) bool {
+			_, other, _ := strings.Cut(tr.Name, " ")
+			return other != what
+		})
+		if alike && what != "" {
+			return what + " of each instance"
+		}
+	}
+	return trackNames(of)
 }
 
 func trackNames(of []analyse.Track) string {
@@ -217,7 +234,7 @@ func unitFigure(t *analyse.Trial, words groupText, title string, of []analyse.Tr
 		About: fmt.Sprintf("%s in trial %d", title, t.Number), YLabel: strings.TrimPrefix(words.quantity+", "+of[0].Unit, ", "),
 	}
 	for _, tr := range of {
-		d.Tracks = append(d.Tracks, timeline.Track{Name: tr.Name, Values: tr.Values})
+		d.Tracks = append(d.Tracks, timeline.Track{Name: tr.Name, Values: whole100(tr)})
 	}
 	caption := advice(words.group, of[0].Unit)
 	if caption == "" {
@@ -233,6 +250,21 @@ func unitFigure(t *analyse.Trial, words groupText, title string, of []analyse.Tr
 		d.Width, d.Height = w, h
 		return timeline.SVG(d)
 	})
+}
+
+// whole100 is the values of tr; of a percentage those that are over 100 by no more
+// than readings differ in time are 100, so that the axis ends there.
+func whole100(tr analyse.Track) []float64 {
+	if !strings.HasPrefix(tr.Unit, "%") {
+		return tr.Values
+	}
+	out := slices.Clone(tr.Values)
+	for i, v := range out {
+		if v > 100 && v <= 102 {
+			out[i] = 100
+		}
+	}
+	return out
 }
 
 // trackPanels draws each track by itself.

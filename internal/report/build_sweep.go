@@ -43,7 +43,7 @@ func (b *builder) speedups(w analyse.Sweep) figure {
 	d := loadcurve.Data{XLabel: w.Knob, YLabel: "speed-up"}
 	var most, least chart.Extent
 	for _, l := range w.Lines {
-		line := loadcurve.Line{Name: lineName(l.Label, "measured"), KneeLabel: "saturates at"}
+		line := loadcurve.Line{Name: lineName(l.Label, b.origin()), KneeLabel: "saturates at"}
 		if l.Knee != nil {
 			line.Knee = float64(*l.Knee)
 		}
@@ -75,7 +75,7 @@ func (b *builder) sweepCurve(w analyse.Sweep) figure {
 		d.XLabel += " (logarithmic)"
 	}
 	for _, l := range w.Lines {
-		line := loadcurve.Line{Name: lineName(l.Label, "measured")}
+		line := loadcurve.Line{Name: lineName(l.Label, b.origin())}
 		for _, p := range l.Points {
 			e := p.Throughput
 			line.Points = append(line.Points, loadcurve.Point{X: float64(p.Value) * scale, Y: e.Value, Low: float64(e.Low), High: float64(e.High)})

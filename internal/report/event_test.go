@@ -18,7 +18,9 @@ func happening() *analyse.Study {
 		}
 		t.Events = []analyse.Event{{Instance: "small-1", Asked: "migrate", DueS: 20, BeginS: 20.1, EndS: 22.4, DowntimeS: 0.126, Bytes: 145 << 20},
 			{Instance: "small-1", Asked: "set instance.cpus = 0.5", DueS: 25, BeginS: 25.1, EndS: 25.2, DowntimeS: analyse.Absent(), Set: []analyse.Knob{{Name: "instance.cpus", Effective: "0.5", Matches: true}}}}
-		hit := func(x float64) []analyse.Hit { return []analyse.Hit{{Instance: "small-1", Throughput: x / 4, P95Ms: 7}} }
+		hit := func(x float64) []analyse.Hit {
+			return []analyse.Hit{{Instance: "small-1", Throughput: x / 4, P95Ms: 7}}
+		}
 		t.Stretches = []analyse.Stretch{
 			{Name: "before", Start: 10, End: 20, Throughput: 4000, P95Ms: 5, Hit: hit(4000)},
 			{Name: "during 1", During: true, Start: 20, End: 23, Throughput: 3000, P95Ms: 50, Hit: hit(3000)},

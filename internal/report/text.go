@@ -86,7 +86,7 @@ func (w *writer) head(d document) {
 		w.line("")
 	}
 	if len(d.Caveats) > 0 {
-		w.para("CAUTION  ", "This is so of every figure below, the headline included.", amber)
+		w.para("CAUTION  ", "The instances' provider says this of the figures below.", amber)
 		for _, c := range d.Caveats {
 			w.para("  - ", c, "")
 		}

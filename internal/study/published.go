@@ -31,7 +31,7 @@ type Published struct {
 type Place struct{ Knob, Value, Stated string }
 
 // PublishedMetrics are what published values may be of: throughput, mean and
-// percentiles of the response time of the unit of work, use of CPUs, requests
+// percentiles of the response time of what the headline counts, use of CPUs, requests
 // of the disk and their mean latency, and Jain's index.
 func PublishedMetrics() []string {
 	return []string{"throughput", "response", "p50", "p90", "p95", "p99", "p99.9", "instance_cpu", "host_cpu", "disk_requests", "disk_latency", "fairness"}

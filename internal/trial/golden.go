@@ -99,7 +99,11 @@ func (p *place) golden(ctx context.Context, keep provider.Snapshotter) (about re
 	if keep, err = p.keeper(loading); err != nil {
 		return about, err
 	}
-	return about, p.stage("save golden state", func() error { return keep.Save(ctx, p.goldenKey(), text) })
+	save := keep.Save
+	if last, ok := keep.(provider.LastSaver); ok {
+		save = last.SaveLast
+	}
+	return about, p.stage("save golden state", func() error { return save(ctx, p.goldenKey(), text) })
 }
 
 // load makes a new database in inst and fills it. The server runs without

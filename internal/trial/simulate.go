@@ -68,7 +68,7 @@ func (r *run) modelPlace(ctx context.Context, m Model, group, index int) error {
 		return err
 	}
 	p.demands(demands, differs)
-	p.warnOnce("percentiles of response times are too near to each other: in the model every transaction of a type costs the same, and only waiting tells one from another")
+	p.caution("percentiles of response times are too near to each other: in the model every transaction of a type costs the same, and only waiting tells one from another")
 	known := modelledSettings(r.Engine.Name())
 	for name, text := range p.group.Settings {
 		p.rec.Setting = append(p.rec.Setting, record.Knob{Name: name, Intended: text, Effective: text, Default: known[name].usual, Why: known[name].about, Matches: true})
@@ -84,24 +84,15 @@ func (p *place) demands(d scenario.Demands, differs []string) {
 	}
 	p.rec.Shape = append(p.rec.Shape, k)
 	if !d.Calibrated() {
-		p.warnOnce("not calibrated: what transactions cost on this host is assumed ('loadstone calibrate' fits it to real trials); ratios between configurations are better founded than the figures themselves")
+		p.caution("not calibrated: what transactions cost on this host is assumed ('loadstone calibrate' fits it to real trials); ratios between configurations are better founded than the figures themselves")
 	}
 	for _, name := range differs {
-		p.warnOnce(fmt.Sprintf("calibrated with another workload.%s: the demands are taken over as they are", name))
+		p.caution(fmt.Sprintf("calibrated with another workload.%s: the demands are taken over as they are", name))
 	}
 }
 
-// warnOnce notes what holds for every instance once.
-func (r *run) warnOnce(text string) {
-	_ = r.w.Update(func(t *record.Trial) {
-		for _, w := range t.Warnings {
-			if w == text {
-				return
-			}
-		}
-		t.Warnings = append(t.Warnings, text)
-	})
-}
+// caution notes what is so of every figure of the instance.
+func (p *place) caution(text string) { p.rec.Warnings = append(p.rec.Warnings, text) }
 
 // simulation is a run of the model that is being recorded.
 type simulation struct {

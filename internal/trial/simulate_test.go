@@ -88,7 +88,7 @@ func TestASimulatedTrialLeavesAWholeRecord(t *testing.T) {
 	}
 	r := readers[0]
 	if m := r.Trial; !m.Simulated || m.Provider != "twin" || m.Engine.Version != "" || len(m.Instances) != 3 || m.Phases.MeasureEnd != 6 ||
-		!slices.ContainsFunc(m.Warnings, func(w string) bool { return strings.HasPrefix(w, "not calibrated") }) {
+		!slices.ContainsFunc(m.Instances[2].Warnings, func(w string) bool { return strings.HasPrefix(w, "not calibrated") }) {
 		t.Errorf("manifest %+v", m)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir.Path(), "trials", r.Trial.Dir, "host.yaml")); err != nil || !strings.Contains(string(text), "host: r920") {

@@ -40,6 +40,9 @@ func (d Dead) Why() string {
 
 // Leftover describes d as something of a kind with parts, which clean removes.
 func (d Dead) Leftover(clk clock.Clock, kind string, parts []string, clean Clean) provider.Leftover {
+	if d.Half {
+		kind = "unfinished " + kind
+	}
 	l := provider.Leftover{Kind: kind, What: d.Dir, Why: d.Why(), Since: d.Mark.Made, Bytes: SizeOf(d.Dir)}
 	l.Owner = d.Mark.For(d.Dir)
 	for _, path := range d.Mark.Elsewhere {

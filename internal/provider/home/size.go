@@ -5,7 +5,8 @@ package home
 import (
 	"io/fs"
 	"path/filepath"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/loadstone-perf/loadstone/internal/unit"
 )
@@ -13,15 +14,9 @@ import (
 // SizeOf is what the files below dir take on the disk. What can't be read
 // counts nothing: the figure is for people.
 func SizeOf(dir string) (size unit.Bytes) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err == nil && d.Type().IsRegular() && unix.Lstat(path, &st) == nil {
 			size += unit.Bytes(st.Blocks * 512)
 		}
 		return nil

@@ -46,12 +46,21 @@ func overlay(ctx context.Context, backing, format, path string) error {
 	return qemuImg(ctx, "create", "-q", "-f", "qcow2", "-F", format, "-b", backing, path)
 }
 
+// qemuImg runs the program. Where the disk is full the error is ENOSPC, too,
+// although all that the program says is text.
 func qemuImg(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "qemu-img", args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("qemu-img %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+	cmd := exec.CommandContext(ctx, "qemu-img", args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("qemu-img %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+	// As the C library words it, in the language C; Go's own begins small.
+	if strings.Contains(strings.ToLower(string(out)), unix.ENOSPC.Error()) {
+		err = fmt.Errorf("%w: %w", err, unix.ENOSPC)
+	}
+	return err
 }
 
 // direct says whether the file at path can be read past the page cache.
@@ -136,13 +145,4 @@ func dropOld(cache, current string) error {
 		all = append(all[:oldest], all[oldest+1:]...)
 	}
 	return nil
-}
-
-// noSpace makes an error of qemu-img recognisable where the disk is full: all
-// it says is text.
-func noSpace(err error, dir string) error {
-	if err != nil && strings.Contains(err.Error(), unix.ENOSPC.Error()) {
-		return fmt.Errorf("%w: %w (in %s)", err, unix.ENOSPC, dir)
-	}
-	return err
 }

@@ -41,7 +41,16 @@ func (i *Instance) Remove(ctx context.Context, key string) error { return i.stor
 // copied into one qcow2 file without a backing file, and the guest starts again.
 // It fails where a process still runs in the instance.
 func (i *Instance) Save(ctx context.Context, key string, about []byte) error {
-	err := i.stopped(ctx, func() error {
+	return i.save(ctx, key, about, true)
+}
+
+// SaveLast implements provider.LastSaver: the guest does not start again.
+func (i *Instance) SaveLast(ctx context.Context, key string, about []byte) error {
+	return i.save(ctx, key, about, false)
+}
+
+func (i *Instance) save(ctx context.Context, key string, about []byte, again bool) error {
+	err := i.stopped(ctx, again, func() error {
 		stage := filepath.Join(i.vm(), "stage")
 		defer func() { _ = home.RemoveTree(stage) }()
 		if err := os.Mkdir(stage, 0o755); err != nil {
@@ -49,7 +58,7 @@ func (i *Instance) Save(ctx context.Context, key string, about []byte) error {
 		}
 		disk := filepath.Join(stage, goldenDisk)
 		if err := qemuImg(ctx, "convert", "-q", "-O", "qcow2", i.plan.data, disk); err != nil {
-			return noSpace(err, i.cache)
+			return err
 		}
 		if err := os.Chmod(disk, 0o644); err != nil {
 			return err
@@ -77,10 +86,10 @@ func (i *Instance) Restore(ctx context.Context, key string) (provider.Restored, 
 	}
 	began := i.clk.Now()
 	done, err := i.store().Lend(ctx, key, func(dir string) error {
-		return i.stopped(ctx, func() error {
+		return i.stopped(ctx, true, func() error {
 			fresh := i.plan.data + newDisk
 			if err := overlay(ctx, filepath.Join(dir, goldenDisk), "qcow2", fresh); err != nil {
-				return noSpace(err, i.cache)
+				return err
 			}
 			return os.Rename(fresh, i.plan.data)
 		})
@@ -94,8 +103,8 @@ func (i *Instance) Restore(ctx context.Context, key string) (provider.Restored, 
 }
 
 // stopped calls do while the guest is halted and its disk complete, and starts
-// it again.
-func (i *Instance) stopped(ctx context.Context, do func() error) error {
+// it again where it shall.
+func (i *Instance) stopped(ctx context.Context, again bool, do func() error) error {
 	i.mu.Lock()
 	if i.closed || i.link == nil {
 		i.mu.Unlock()
@@ -113,9 +122,11 @@ func (i *Instance) stopped(ctx context.Context, do func() error) error {
 	if err := i.halt(ctx, l); err != nil {
 		return err
 	}
-	// Whatever comes of it, an instance has a guest that runs.
-	err = do()
-	return errors.Join(err, i.start(ctx))
+	if err = do(); again {
+		// Whatever comes of it, an instance has a guest that runs.
+		err = errors.Join(err, i.start(ctx))
+	}
+	return err
 }
 
 // halt makes the guest's disk safe and ends it.

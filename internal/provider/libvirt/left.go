@@ -140,7 +140,11 @@ func cleaner(clk clock.Clock, conn *libvirt.Libvirt, all []machine) home.Clean {
 			}
 			removed = append(removed, "machine "+all[n].domain.Name)
 		}
-		return removed, endEmulator(ctx, clk, namePrefix+m.ID)
+		err = endEmulator(ctx, clk, namePrefix+m.ID)
+		if err == nil && m.Container != "" { // where it has migrated, its name is another
+			err = endEmulator(ctx, clk, m.Container)
+		}
+		return removed, err
 	}
 }
 

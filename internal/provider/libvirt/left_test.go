@@ -123,3 +123,36 @@ func TestWhatAMachineLeftElsewhereIsRemovedWithoutADaemon(t *testing.T) {
 		}
 	}
 }
+
+// TestAFullDiskIsToldAsOne makes disks where there is no room for them.
+func TestAFullDiskIsToldAsOne(t *testing.T) {
+	if _, err := exec.LookPath("qemu-img"); err != nil {
+		need(t, small)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("a full disk is made with a mount, which needs root")
+	}
+	dir := t.TempDir()
+	raw := filepath.Join(t.TempDir(), "raw")
+	if err := os.WriteFile(raw, []byte(strings.Repeat("data", 1<<20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=2", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("mount: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	to := filepath.Join(dir, "disk")
+	if err := qemuImg(t.Context(), "convert", "-q", "-f", "raw", "-O", "qcow2", raw, to); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("4 MiB in 1 MiB: %v", err)
+	}
+	if err := overlay(t.Context(), raw, "raw", filepath.Join(dir, "another")); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("without a free inode: %v", err)
+	}
+	if err := overlay(t.Context(), filepath.Join(dir, "nowhere"), "raw", to); err == nil || errors.Is(err, unix.ENOSPC) {
+		t.Errorf("over a disk that is not there: %v", err)
+	}
+}

@@ -54,6 +54,26 @@ func TestEveryKnobIsReadBack(t *testing.T) {
 	moveDisk(t, i)
 	resized(t, i)
 	changedOutside(t, i)
+	saveLast(t, i)
+}
+
+// saveLast saves a state after which the guest stays halted.
+func saveLast(t *testing.T, i *Instance) {
+	if err := i.SaveLast(t.Context(), "last", []byte(`{"rows": 2}`)); err != nil {
+		t.Fatal(err)
+	}
+	if about, ok, err := i.Find(t.Context(), "last"); !ok || err != nil || string(about) != `{"rows": 2}` {
+		t.Errorf("found %q, %v, %v", about, ok, err)
+	}
+	if _, there := i.pid(); there {
+		t.Error("the guest runs again")
+	}
+	if err := i.Command(t.Context(), "true").Run(); err == nil {
+		t.Error("a halted guest ran a command")
+	}
+	if err := i.Remove(t.Context(), "last"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // changedOutside holds that reading back finds what somebody else changed.
@@ -223,7 +243,7 @@ func TestCancelledProvisionLeavesNothing(t *testing.T) {
 		return err
 	}
 	// The first steps, which take no boot.
-	for n := range 9 {
+	for n := range 10 {
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := try(&stepper{ctx, n, cancel}); err == nil {
 			t.Errorf("cancelled at look %d, it succeeded", n)
@@ -232,7 +252,7 @@ func TestCancelledProvisionLeavesNothing(t *testing.T) {
 	}
 	// Killed where something has just been made: the mark, the directory's own
 	// files and the disk.
-	for _, n := range []int{5, 6, 8} {
+	for _, n := range []int{5, 7, 9} {
 		providertest.KillAtStep(t, New, cache, n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -114,7 +114,12 @@ func (i *Instance) Migrate(ctx context.Context) (done provider.Moved, err error)
 	i.travel.moving.Store(true)
 	defer i.travel.moving.Store(false)
 	p := i.planThere()
-	port, err := i.perform(ctx, p)
+	log := filepath.Join(filepath.Dir(filepath.Dir(i.travel.to.socket)), "log", "qemu", p.name+".log")
+	err = i.home.Announce(func(m *home.Mark) { m.Elsewhere = append(m.Elsewhere, log) })
+	var port net.Conn
+	if err == nil {
+		port, err = i.perform(ctx, p)
+	}
 	if err != nil {
 		f.release()
 		return done, fmt.Errorf("migrate: %w", err)
@@ -184,14 +189,13 @@ func (i *Instance) perform(ctx context.Context, p *plan) (net.Conn, error) {
 		}, nil, libvirt.MigrateLive|libvirt.MigratePeer2peer|libvirt.MigrateUnsafe)
 		over <- err
 	}()
-	looking, found := context.WithCancel(ctx)
+	looking, found := context.WithCancel(context.WithoutCancel(ctx))
 	ports := make(chan net.Conn, 1)
 	go func() { ports <- i.dialPort(looking, p.channel) }()
 	select {
 	case err = <-over:
 	case <-ctx.Done():
-		_ = at.DomainAbortJob(dom)
-		err = errors.Join(ctx.Err(), <-over)
+		err = i.abort(ctx, at, dom, over)
 	}
 	found()
 	port := <-ports
@@ -202,6 +206,23 @@ func (i *Instance) perform(ctx context.Context, p *plan) (net.Conn, error) {
 		_ = port.Close()
 	}
 	return port, err
+}
+
+// abort ends a migration. One that has got too far succeeds: then there is no
+// error.
+func (i *Instance) abort(ctx context.Context, at *libvirt.Libvirt, dom libvirt.Domain, over <-chan error) error {
+	for {
+		_ = at.DomainAbortJob(dom) // it may not have begun yet, or have ended
+		select {
+		case err := <-over:
+			if err != nil {
+				err = errors.Join(context.Cause(ctx), err)
+			}
+			return err
+		default:
+			_ = cgroup.Pause(context.WithoutCancel(ctx), i.clk)
+		}
+	}
 }
 
 func worded(name, text string) libvirt.TypedParam {

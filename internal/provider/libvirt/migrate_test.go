@@ -5,10 +5,12 @@ package libvirt
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadstone-perf/loadstone/internal/observe"
 	"github.com/loadstone-perf/loadstone/internal/provider"
@@ -36,6 +38,8 @@ func migrates(t *testing.T, i *Instance) {
 	})
 	defer func() { _ = session.Close() }()
 	ask(t, session, "before")
+	cutShort(t, i)
+	ask(t, session, "still here")
 	counters := i.Sources()
 	totals := readAll(t, counters)
 	for n, name := range []string{"there", "and back"} {
@@ -78,6 +82,20 @@ func migrates(t *testing.T, i *Instance) {
 	_ = session.Close()
 	sh(t, i, "pkill perl; rm -rf run")
 	_ = server.Wait()
+}
+
+// cutShort ends a migration in its middle: the guest stays where it is.
+func cutShort(t *testing.T, i *Instance) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	at := i.plan.name
+	if _, err := i.Migrate(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a migration that was cut short: %v", err)
+	}
+	if _, there := emulatorOf(at); !there || i.plan.name != at || i.travel.moves.Load() != 0 {
+		t.Errorf("after a migration that was cut short the guest is %s", i.plan.name)
+	}
 }
 
 // ask sends a word to the shouter and waits for its answer.

@@ -26,11 +26,18 @@ func (s *System) Check() error {
 	}
 	at := make([][nPlaces]int, len(s.instances))
 	work := make([]int, len(s.CPUs))
+	units := make([]int, len(s.instances))
 	for i := range s.sessions {
-		at[s.sessions[i].instance][s.sessions[i].at]++
+		u := &s.sessions[i]
+		at[u.instance][u.at]++
+		if u.inUnit {
+			units[u.instance]++
+		} else if u.at != away {
+			fault(s.instances[u.instance], "user %d is at work and not in a unit of it", u.number)
+		}
 	}
 	for i, x := range s.instances {
-		x.checkUsers(&at[i], fault)
+		x.checkUsers(&at[i], units[i], fault)
 		x.checkPages(fault)
 		work[x.guest.node] += at[i][working]
 		if n := s.Storage.Outstanding(x.data); n < at[i][reading] {
@@ -47,7 +54,7 @@ func (s *System) Check() error {
 }
 
 // checkUsers compares where sessions say they are with what waits there.
-func (x *instance) checkUsers(at *[nPlaces]int, fault func(*instance, string, ...any)) {
+func (x *instance) checkUsers(at *[nPlaces]int, units int, fault func(*instance, string, ...any)) {
 	locked := 0
 	for _, rows := range x.locks {
 		for r := range rows {
@@ -62,8 +69,9 @@ func (x *instance) checkUsers(at *[nPlaces]int, fault func(*instance, string, ..
 	for _, n := range at {
 		sum += n
 	}
-	if users := max(x.cfg.Load.Users, x.cfg.Load.Connections); sum != users || sum-at[away] != x.busy {
-		fault(x, "%d users, %v by place, %d under way", users, *at, x.busy)
+	// A user may think within a unit of work, but not work outside one.
+	if users := max(x.cfg.Load.Users, x.cfg.Load.Connections) + x.cfg.Load.Extra; sum != users || units != x.busy || sum-at[away] > units {
+		fault(x, "%d users, %v by place, %d in units of work, %d under way", users, *at, units, x.busy)
 	}
 	if at[locking] != locked || at[latching] != x.latch.Len() || at[logging] != logged {
 		fault(x, "%v users by place; %d wait for locks, %d for the latch, %d for the log", *at, locked, x.latch.Len(), logged)

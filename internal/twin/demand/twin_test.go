@@ -120,6 +120,9 @@ func TestTrialsOfTheTwinGiveItsParametersBack(t *testing.T) {
 				held[name]++
 			}
 		}
+		if !f.Costs.IO.Assumed && math.Abs(f.Latency.Value/trueWay-1) > 0.1 {
+			t.Errorf("seed %d: the way takes %.0f ns", seed, f.Latency.Value)
+		}
 		if math.Abs(buy.CPU()/trueBuy-1) > 0.4 {
 			t.Errorf("seed %d: buy costs %.0f ns, split by %s", seed, buy.CPU(), f.Split)
 		}

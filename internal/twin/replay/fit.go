@@ -214,14 +214,16 @@ func (r *runner) state(ctx context.Context, t target, p point, assumed map[strin
 
 // The bounds of a fit: it ends when every number is met within tolerance.
 const (
-	fitTolerance = 0.004 // in logarithms, as all here
-	maxRounds    = 12
-	deriveEvery  = 3
-	jacobianStep = 0.25
-	maxStep      = 0.4
-	maxHalvings  = 3
-	drawRounds   = 2 // of a draw, from the fit's end on
-	effectRounds = 1 // of an assumption's effect
+	fitTolerance   = 0.004 // in logarithms, as all here
+	refitTolerance = 0.008
+	maxRounds      = 12
+	deriveEvery    = 3
+	jacobianStep   = 0.25
+	maxStep        = 0.4
+	maxHalvings    = 3
+	leastUpdate    = 0.02 // a step from which the derivatives learn
+	drawRounds     = 5    // of a draw, from the fit's end on
+	effectRounds   = 3    // of an assumption's effect
 )
 
 // fit finds the parameters whose readings are nearest to the targets, in least
@@ -271,13 +273,37 @@ func (r *runner) refit(ctx context.Context, t target, f *Fit, assumed map[string
 		return assumed, nil, nil
 	}
 	now, err := r.state(ctx, t, p, assumed, 1)
-	best := now
-	for n := 0; err == nil && n < rounds && now.worst() > fitTolerance; n++ {
-		if now, err = r.step(ctx, t, f.jacobian, now, assumed, 1); err == nil && now.worst() < best.worst() {
-			best = now
+	best, j := now, mat.DenseCopyOf(f.jacobian)
+	for n := 0; err == nil && n < rounds && now.worst() > refitTolerance; n++ {
+		before := now
+		if now, err = r.step(ctx, t, j, now, assumed, 1); err == nil {
+			learn(j, before, now)
+			if now.worst() < best.worst() {
+				best = now
+			}
 		}
 	}
 	return r.model.values(best.at, assumed), best.all, err
+}
+
+// learn corrects derivatives by what a step did (Broyden, 1965): other
+// assumptions have other derivatives. Short steps teach noise.
+func learn(j *mat.Dense, from, to state) {
+	step := slices.Clone(to.at)
+	floats.Sub(step, from.at)
+	square := floats.Dot(step, step)
+	if square < leastUpdate*leastUpdate {
+		return
+	}
+	for i := range to.res {
+		missed := to.res[i] - from.res[i]
+		for c, s := range step {
+			missed -= j.At(i, c) * s
+		}
+		for c, s := range step {
+			j.Set(i, c, j.At(i, c)+missed*s/square)
+		}
+	}
 }
 
 // derive differs each parameter by a step and sees what the readings do.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/loadstone-perf/loadstone/internal/rng"
 	"github.com/loadstone-perf/loadstone/internal/twin"
 	"github.com/loadstone-perf/loadstone/internal/twin/host"
@@ -78,6 +80,47 @@ func TestAFitFindsTheParameters(t *testing.T) {
 	// A remote cost of half of 1.2 is no cost: 1.2 times as fast.
 	near(t, "effect of half of rho", 1+r.Effects[0].Low[0], 1.2, 0.001)
 	near(t, "effect of rho and a half", 1+r.Effects[0].High[0], 1/1.5, 0.001)
+}
+
+// TestDerivativesLearnFromAStep: afterwards they give what the step did, and
+// what they gave before in directions that it did not go; a short step teaches
+// nothing.
+func TestDerivativesLearnFromAStep(t *testing.T) {
+	from := state{at: point{1, 2}, res: []float64{0.1, 0.2, 0}}
+	to := state{at: point{1.3, 1.6}, res: []float64{0.5, -0.2, 0.7}}
+	j := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})
+	before := mat.DenseCopyOf(j)
+	learn(j, from, to)
+	along, across := mat.NewVecDense(2, []float64{0.3, -0.4}), mat.NewVecDense(2, []float64{0.4, 0.3})
+	var got, want mat.VecDense
+	got.MulVec(j, along)
+	if !mat.EqualApprox(&got, mat.NewVecDense(3, []float64{0.4, -0.4, 0.7}), 1e-12) {
+		t.Errorf("along the step %v", got.RawVector().Data)
+	}
+	got.MulVec(j, across)
+	want.MulVec(before, across)
+	if !mat.EqualApprox(&got, &want, 1e-12) {
+		t.Errorf("across the step %v, before %v", got.RawVector().Data, want.RawVector().Data)
+	}
+	learn(before, from, state{at: point{1.001, 2}, res: []float64{9, 9, 9}})
+	if before.At(0, 0) != 1 {
+		t.Error("a short step taught something")
+	}
+}
+
+// TestDrawsMeetTheirNumbers: each draw fits anew what it moved, so calibrated
+// numbers lie within their repeatability and the fit's tolerance.
+func TestDrawsMeetTheirNumbers(t *testing.T) {
+	r, err := Run(t.Context(), parseToy(t), projectHosts, Options{Draws: 20, Workers: 2, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Calibrations {
+		half := math.Log(c.High/c.Low) / 2
+		if want := normal95 * math.Hypot(repeatability, c.Rounding/c.Value/math.Sqrt(3)); half < want/2 || half > 2*want+refitTolerance {
+			t.Errorf("%s: from %g to %g around %g", c.ID, c.Low, c.High, c.Value)
+		}
+	}
 }
 
 // TestAFitNeverReadsAPrediction changes every predicted number, and takes

@@ -134,6 +134,42 @@ func TestReadersHaveTheStatedInputs(t *testing.T) {
 	chances(t, "sector", sector, equal(sectors))
 }
 
+// TestVolumesAskForTwentyToFortyBrokers where there are so many.
+func TestVolumesAskForTwentyToFortyBrokers(t *testing.T) {
+	o := playing()
+	o.world = newWorld(11, 5_000, 1, 500, 20, 100)
+	u := newTrader(o, nil, rng.At(21))
+	asked := make([]float64, manyBrokers-19)
+	for range 5_000 {
+		u.volume()
+		seen := map[int64]bool{}
+		for _, b := range u.entry.brokers {
+			if seen[b] = true; b < 1 || b > o.brokers() {
+				t.Fatalf("broker %d of %d", b, o.brokers())
+			}
+		}
+		asked[len(seen)-20]++
+	}
+	chances(t, "brokers", asked, equal(len(asked)))
+}
+
+// TestNonUniformDrawsAreTheStated compares draws with the chances that follow
+// from the definition, case by case.
+func TestNonUniformDrawsAreTheStated(t *testing.T) {
+	const a, lo, hi, draws = 15, 3, 40, 200_000
+	percent := make([]float64, hi-lo+1)
+	for x := range int64(a + 1) {
+		for y := int64(lo); y <= hi; y++ {
+			percent[(x|y)%(hi-lo+1)] += 100.0 / ((a + 1) * (hi - lo + 1))
+		}
+	}
+	s, counts := rng.At(9), make([]float64, hi-lo+1)
+	for range draws {
+		counts[nonUniform(&s, a, lo, hi)-lo]++
+	}
+	chances(t, "non-uniform draws", counts, percent)
+}
+
 func equal(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {

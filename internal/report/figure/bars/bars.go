@@ -102,7 +102,7 @@ func (d Data) nameWidth() float64 {
 	for _, bar := range d.Bars {
 		widest = max(widest, len([]rune(bar.Name)))
 	}
-	return min(float64(widest)*6.7+12, 0.45*d.Width)
+	return min(float64(widest)*7.2+12, 0.45*d.Width)
 }
 
 // Reach is up to how many times the longest bar the figure goes for the sake
