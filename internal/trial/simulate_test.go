@@ -1,6 +1,8 @@
 package trial_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -21,6 +23,16 @@ import (
 
 // simulated runs a study whose provider is the twin and returns its directory.
 func simulated(t *testing.T, text string) *record.Dir {
+	t.Helper()
+	dir, err := simulate(t, t.Context(), text, record.Finished, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// simulate runs a study whose trials are to end as want.
+func simulate(t *testing.T, ctx context.Context, text string, want record.Status, progress func(trial.Progress)) (*record.Dir, error) {
 	t.Helper()
 	s, err := study.Parse("x.yaml", []byte("study: x\n"+text), catalog.Known())
 	if err != nil {
@@ -43,11 +55,11 @@ func simulated(t *testing.T, text string) *record.Dir {
 		t.Fatal(err)
 	}
 	seq := trial.Sequence{
-		Bench: &trial.Bench{Clock: clock.Real{}, Provider: model, Simulated: true, CPUs: trial.ModelCPUs(model.Model().Host)},
+		Bench: &trial.Bench{Clock: clock.Real{}, Provider: model, Simulated: true, CPUs: trial.ModelCPUs(model.Model().Host), Progress: progress},
 		Plan:  plan, Dir: dir,
 		Began: func(record.Planned) {},
 		Done: func(p record.Planned, status record.Status, err error) {
-			if status != record.Finished {
+			if status != want {
 				t.Errorf("trial %d: %s: %v", p.Trial, status, err)
 			}
 		},
@@ -62,10 +74,7 @@ func simulated(t *testing.T, text string) *record.Dir {
 			seq.Bench.Engine = e.New()
 		}
 	}
-	if err := seq.Run(t.Context(), planned); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return dir, seq.Run(ctx, planned)
 }
 
 const twoOnTheModel = `workload: {name: dvdstore, size: 50MB}
@@ -235,5 +244,55 @@ func TestInstancesAreSeatedOnTheModel(t *testing.T) {
 		if len(problems) > 0 || seating.Shapes[0].CPUSet != want {
 			t.Errorf("%s: CPUs %s, want %s: %v", placement, seating.Shapes[0].CPUSet, want, problems)
 		}
+	}
+}
+
+// In the kit's mode the look-up of prices is no part of an order's time.
+func TestUntimedStepsAreNotPartOfAUnitsTime(t *testing.T) {
+	dir := simulated(t, `workload: {name: dvdstore, size: 10MB, mode: compat}
+engine: {name: postgres}
+provider: {name: twin, host: r920}
+users: 5
+run: {warmup: 1s, measure: 3s, repeats: 1}
+`)
+	readers, err := dir.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := readers[0].Intervals(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := map[string]float64{}
+	for _, row := range rows[1:] {
+		for i, total := range readers[0].Trial.Instances[0].Totals {
+			busy[total.Type] += float64(row.Types[i].ResponseSum) / 1e6 / 3
+		}
+	}
+	if sum := busy["order"] + busy["pricelookup"]; math.Abs(sum-5) > 0.05 || busy["pricelookup"] < 0.1 {
+		t.Errorf("orders take up %.3f of 5 users and price look-ups %.3f", busy["order"], busy["pricelookup"])
+	}
+}
+
+func TestACancelledSimulationIsAborted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir, err := simulate(t, ctx, twoOnTheModel, record.Aborted, func(p trial.Progress) {
+		if p.Stage == "measure" {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if pending, err := dir.Pending(); err != nil || len(pending) != 1 {
+		t.Errorf("%d trials are left to run: %v", len(pending), err)
+	}
+	readers, err := dir.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := readers[0].Intervals(1); err != nil || len(rows) < 2 || len(rows) > 3 {
+		t.Errorf("%d intervals of two seconds and a little: %v", len(rows), err)
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/loadstone-perf/loadstone/internal/catalog"
 	"github.com/loadstone-perf/loadstone/internal/clock"
 	"github.com/loadstone-perf/loadstone/internal/engine"
-	"github.com/loadstone-perf/loadstone/internal/provider"
-	"github.com/loadstone-perf/loadstone/internal/provider/native"
 	"github.com/loadstone-perf/loadstone/internal/record"
 	"github.com/loadstone-perf/loadstone/internal/study"
 	"github.com/loadstone-perf/loadstone/internal/trial"
@@ -98,24 +96,9 @@ func postmaster() (int, error) {
 	return strconv.Atoi(first)
 }
 
-// cautious is a provider whose instances warn of themselves.
-type cautious struct{ provider.Provider }
-
-type warner struct{ *native.Instance }
-
-func (warner) Warnings() []string { return []string{"it is slow"} }
-
-func (c cautious) Provision(ctx context.Context, r provider.Request) (provider.Instance, error) {
-	inst, err := c.Provider.Provision(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return warner{inst.(*native.Instance)}, nil
-}
-
 func TestAServerKilledInMidTrialFailsThatTrialAndNoOther(t *testing.T) {
 	seq, pending := bench(t, twoTrials)
-	seq.Bench.Provider = cautious{seq.Bench.Provider}
+	cautions(seq.Bench)
 	killed := 0
 	seq.Bench.Progress = func(p trial.Progress) {
 		if p.Trial == 1 && p.Stage == "measure" && killed == 0 {

@@ -156,3 +156,17 @@ func TestAFullDiskIsToldAsOne(t *testing.T) {
 		t.Errorf("over a disk that is not there: %v", err)
 	}
 }
+
+// TestGuestsAreVirtualAndSaySo: large pages of guest and host are told apart by
+// it, and a reader is told of emulation before and after a run.
+func TestGuestsAreVirtualAndSaySo(t *testing.T) {
+	if v, ok := New().(provider.Virtualizer); !ok || !v.Virtual() {
+		t.Error("guests are not virtual")
+	}
+	notes := strings.Join(New().(provider.Noter).Notes(t.Context(), small), "\n")
+	var w provider.Warner = &Instance{plan: &plan{kvm: HasKVM(), hostAddress: "198.18.0.1", data: "/nowhere"}}
+	warnings := strings.Join(w.Warnings(), "\n")
+	if emulated := !HasKVM(); strings.Contains(notes, emulatedNote) != emulated || strings.Contains(warnings, emulatedNote) != emulated {
+		t.Errorf("emulated: %v; the notes are %q, the warnings %q", emulated, notes, warnings)
+	}
+}

@@ -33,3 +33,6 @@ func (Provider) Provision(context.Context, provider.Request) (provider.Instance,
 
 // Hidden runs no command here.
 func Hidden([]string) (code int, ok bool) { return 0, false }
+
+// HasKVM says that there is none here.
+func HasKVM() bool { return false }

@@ -65,7 +65,7 @@ func newTransactions(run [types]executor) transactions {
 		{Name: "tradeupdate", About: "change 20 old trades", Share: 2, Limit: 3 * s},
 		{Name: marketFeedName, About: "the market's ticker: 20 prices, and the limit orders that they trigger", Share: 1, Limit: 2 * s},
 		{Name: "datamaintenance", About: "change one of twelve tables that are read otherwise, once a minute"},
-		{Name: "tradecleanup", About: "cancel what an earlier run left open, once before a run"},
+		{Name: "tradecleanup", About: "cancel what is open since before the run, at its beginning"},
 	}
 	for i, tx := range t {
 		tx.Index = i
