@@ -51,6 +51,7 @@ func TestCommandLine(t *testing.T) {
 			"signal":    signal,
 			"result":    fabricate,
 			"trials":    trials,
+			"lose":      lose,
 			"noservers": func(ts *testscript.TestScript, _ bool, _ []string) { noServers(ts, cache) },
 		},
 		RequireExplicitExec: true,
@@ -120,6 +121,18 @@ func signal(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(cmd.Process.Signal(which))
 		}
 	}
+}
+
+// lose removes the one directory that a pattern names, and leaves its path in
+// $LOST: which loads a search tries follows from what it measured.
+func lose(ts *testscript.TestScript, _ bool, args []string) {
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("%s names %v, want one", args[0], found)
+	}
+	ts.Check(os.RemoveAll(found[0]))
+	ts.Setenv("LOST", found[0])
 }
 
 // noServers waits (bounded) until no process has its files below the cache.
