@@ -255,6 +255,16 @@ func (s *series) reset() {
 	s.Series = record.Series{Errors: s.Errors}
 }
 
+// metricSeries is the series that the headline metric counts, -1 where the
+// workload names none: then all transactions are counted.
+func (r *run) metricSeries() int {
+	name := r.c.Workload.Metric.Series
+	if name == r.c.Workload.Unit {
+		return int(r.unitSeries)
+	}
+	return slices.IndexFunc(r.c.Workload.Transactions, func(t *workload.Transaction) bool { return t.Name == name })
+}
+
 // progress tells the caller how the run stands after the interval to end.
 func (c *collector) progress(end time.Duration) {
 	if c.r.c.Progress == nil {
@@ -262,10 +272,15 @@ func (c *collector) progress(end time.Duration) {
 	}
 	p := Progress{Elapsed: end, End: time.Duration(c.r.end.Load()), InFlight: c.inFlight, Backlog: c.backlog}
 	done := int64(0)
+	metric := c.r.c.Workload.Metric
+	counted := c.r.metricSeries()
 	for k := range c.series {
 		s := &c.series[k]
-		if c.r.unitSeries < 0 || k == int(c.r.unitSeries) {
-			done += s.Committed + s.RolledBack
+		if counted < 0 || k == counted {
+			done += s.Committed
+			if counted < 0 || metric.WithRollbacks {
+				done += s.RolledBack
+			}
 		}
 		if k != int(c.r.unitSeries) {
 			for _, n := range c.totals[k].Errors {
@@ -273,7 +288,7 @@ func (c *collector) progress(end time.Duration) {
 			}
 		}
 	}
-	p.UnitsPerS = float64(done) / (end - c.start).Seconds()
+	p.PerS = float64(done) / (end - c.start).Seconds()
 	switch ramp := c.r.c.Ramp; {
 	case end <= ramp:
 		p.Phase = "ramp"

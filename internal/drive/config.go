@@ -98,13 +98,13 @@ type Config struct {
 
 // Progress tells how a run stands.
 type Progress struct {
-	Phase     string        // "ramp", "warm-up", "measure", "drain"
-	Elapsed   time.Duration // since the epoch
-	End       time.Duration // of measuring, as planned by now
-	UnitsPerS float64       // completed in the last interval
-	InFlight  int64         // units under way
-	Backlog   int64         // arrivals that wait for a user
-	Errors    int64         // transactions that failed since the epoch
+	Phase    string        // "ramp", "warm-up", "measure", "drain"
+	Elapsed  time.Duration // since the epoch
+	End      time.Duration // of measuring, as planned by now
+	PerS     float64       // of the workload's metric, or of all units where it has none, in the last interval
+	InFlight int64         // units under way
+	Backlog  int64         // arrivals that wait for a user
+	Errors   int64         // transactions that failed since the epoch
 }
 
 // Report is what a run came to, the warm-up and the drain included.

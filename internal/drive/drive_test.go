@@ -396,11 +396,29 @@ func TestProgressTellsPhasesAndRates(t *testing.T) {
 		Workload: single(0), Target: &target{do: takes(700 * time.Millisecond)}, Users: 1,
 		Ramp: time.Second, Warmup: time.Second, Measure: time.Second,
 		Progress: func(p Progress) {
-			got = append(got, fmt.Sprintf("%s %v/%v %.0f", p.Phase, p.Elapsed, p.End, p.UnitsPerS))
+			got = append(got, fmt.Sprintf("%s %v/%v %.0f", p.Phase, p.Elapsed, p.End, p.PerS))
 		},
 	})
 	if s := strings.Join(got, ", "); !strings.HasPrefix(s, "ramp 1s/3s 1, warm-up 2s/3s 1, measure 3s/3s 2, drain 3.5") {
 		t.Error(s)
+	}
+}
+
+func TestProgressCountsWhatTheMetricCounts(t *testing.T) {
+	txs := types("buy", "look")
+	d := plays("", txs, workload.Step{Transaction: txs[0], Last: true}, workload.Step{Transaction: txs[1], Last: true})
+	d.Metric = workload.Metric{Series: "look"}
+	var last float64
+	drive(t, Config{
+		Workload: d, Target: &target{do: takes(100 * time.Millisecond)}, Users: 1, Measure: 2 * time.Second,
+		Progress: func(p Progress) {
+			if p.Phase == "measure" {
+				last = p.PerS
+			}
+		},
+	})
+	if last != 5 {
+		t.Errorf("%v a second, want the five that look", last)
 	}
 }
 

@@ -179,7 +179,7 @@ func (r *run) seated(drive func() error) (err error) {
 // progress adds the instances' rates up.
 func (d *drivers) progress(number int, g drive.Progress) {
 	d.mu.Lock()
-	d.rates[number] = g.UnitsPerS
+	d.rates[number] = g.PerS
 	sum := 0.0
 	for _, r := range d.rates {
 		sum += r

@@ -200,10 +200,30 @@ func scans(t *testing.T, c workload.Conn) (walks, lookups int64) {
 	return v[0].Int, v[1].Int
 }
 
+// patiently asks up to a hundred times, a tenth of a second apart, whether done.
+func patiently(t *testing.T, done func() bool) bool {
+	t.Helper()
+	for range 100 {
+		if done() {
+			return true
+		}
+		if err := (clock.Real{}).SleepUntil(t.Context(), clock.Real{}.Now().Add(100*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return false
+}
+
 // walks sees that no transaction walks a large table. The server counts what a
-// session did when it ends, or a little later.
+// session did when it ends, or a little later: so those before must be gone.
 func (l loaded) walks(t *testing.T) {
 	c := l.Open(t).Conn()
+	if !patiently(t, func() bool {
+		return enginetest.Ask(t, c, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`)[0].Int == 0
+	}) {
+		t.Fatal("other sessions stay open")
+	}
 	walks, lookups := scans(t, c)
 	s, u := l.Open(t), l.Definition.NewUser(0, rng.At(5))
 	const steps = 230
@@ -218,17 +238,15 @@ func (l loaded) walks(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		w, n := scans(t, c)
-		if n >= lookups+5*steps*10/23 {
-			if w != walks {
-				t.Errorf("%d walks of large tables in %d transactions", w-walks, steps)
-			}
-			return
-		}
-		if err := (clock.Real{}).SleepUntil(t.Context(), clock.Real{}.Now().Add(100*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+	var w int64
+	if !patiently(t, func() (shown bool) {
+		var n int64
+		w, n = scans(t, c)
+		return n >= lookups+5*steps*10/23
+	}) {
+		t.Error("the server's counters do not show the transactions")
 	}
-	t.Error("the server's counters do not show the transactions")
+	if w != walks {
+		t.Errorf("%d walks of large tables in %d transactions", w-walks, steps)
+	}
 }
