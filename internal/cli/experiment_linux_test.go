@@ -222,6 +222,10 @@ func guestsWaited(t *testing.T, s *analyse.Study, dir string, trials []record.Tr
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "report", "index.html"))
 	if err != nil || !strings.Contains(strings.ToLower(string(page)), "ready") {
+		for i := range trials[0].Instances {
+			text, _ := os.ReadFile(filepath.Join(dir, "trials", trials[0].Dir, "instance-"+string(rune('1'+i)), "domain.csv"))
+			t.Logf("window %+v, status %s (%s), the counters:\n%s", s.Trials[0].Window, s.Trials[0].Status, s.Trials[0].Reason, text)
+		}
 		t.Errorf("the report says nothing of ready time: %v", err)
 	}
 }

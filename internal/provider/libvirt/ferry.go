@@ -152,6 +152,9 @@ func (f *ferry) release() { f.writing.Unlock() }
 // unread is how many bytes, with the kernel's overhead, the other end of a Unix
 // socket has not read yet (SIOCOUTQ).
 func unread(conn net.Conn) (n int, err error) {
+	if conn == nil {
+		return 0, net.ErrClosed
+	}
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0, errors.New("the port is no Unix socket")

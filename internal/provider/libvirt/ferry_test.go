@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,16 +44,23 @@ func TestAFerryLosesNothing(t *testing.T) {
 	}
 	ours, theirs := pair(t)
 	f := newFerry(ours)
-	written := make(chan error, 1)
+	// Each sixth is written when it is granted, so that something is left for
+	// each emulator.
+	const parts = 6
+	written, grants := make(chan error, 1), make(chan struct{}, parts)
 	go func() {
-		for rest := data; len(rest) > 0; rest = rest[min(len(rest), 1000):] {
-			if _, err := f.Write(rest[:min(len(rest), 1000)]); err != nil {
-				written <- err
-				return
+		for part := range slices.Chunk(data, len(data)/parts+1) {
+			<-grants
+			for chunk := range slices.Chunk(part, 1000) {
+				if _, err := f.Write(chunk); err != nil {
+					written <- err
+					return
+				}
 			}
 		}
 		written <- f.Close()
 	}()
+	grants <- struct{}{}
 	arrived := make(chan []byte, 1)
 	go func() {
 		all, _ := io.ReadAll(f)
@@ -70,6 +78,7 @@ func TestAFerryLosesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		grants <- struct{}{} // written while the port comes to rest
 		if move == 2 {
 			break
 		}
@@ -86,6 +95,7 @@ func TestAFerryLosesNothing(t *testing.T) {
 		}
 		next, there := pair(t)
 		f.board(next)
+		grants <- struct{}{}
 		_ = from.(*net.UnixConn).CloseWrite()
 		// What was held back goes to the new one: the old one gets nothing more.
 		eventually(t, "the ferry leaves the old emulator", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.at == next })
