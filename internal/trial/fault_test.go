@@ -169,7 +169,7 @@ func (o oversleeper) SleepUntil(ctx context.Context, t time.Time) error {
 }
 
 func TestADriverThatSendsLateIsRefused(t *testing.T) {
-	seq, pending := bench(t, strings.Replace(oneTrial, "users: 2", "rate: 400/s\narrivals: constant\nconnections: 8", 1))
+	seq, pending := bench(t, strings.Replace(oneTrial, "users: 2", "rate: 60/s\narrivals: constant\nconnections: 8", 1))
 	seq.Bench.Clock = oversleeper{}
 	got := judge(t, seq, pending)
 	says(t, refused(t, got, "driver on time").Found, "p99 of lateness")
